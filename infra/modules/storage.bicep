@@ -46,6 +46,8 @@ var appendsName = 'passwordappends'
 var appendsQueue = 'passwords-append'
 // Commands of people, sealed: written by the web app, handled by the pipeline's app.
 var commandsQueue = 'hibp-commands'
+// Links by which owners of domains sign in: written by the pipeline's app, used up by the web app.
+var signInsTable = 'hibpgrants'
 // The access log. The web app writes only the container; the pipeline's app counts its blobs, using the queue
 // and the usage table.
 var accessLogContainer = 'access'
@@ -258,6 +260,10 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
       name: appendsName
     }
 
+    resource signIns 'tables' = {
+      name: signInsTable
+    }
+
     resource usage 'tables' = {
       name: usageTable
     }
@@ -397,6 +403,22 @@ resource webAppendsTableAccess 'Microsoft.Authorization/roleAssignments@2022-04-
   for principal in webPrincipalIds: if (!empty(principal)) {
     name: guid(account::tableService::appends.id, principal, roles['Storage Table Data Contributor'])
     scope: account::tableService::appends
+    properties: {
+      principalId: principal
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId(
+        'Microsoft.Authorization/roleDefinitions',
+        roles['Storage Table Data Contributor']
+      )
+    }
+  }
+]
+
+// A link works once, so the web app deletes its row.
+resource webSignInsAccess 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for principal in webPrincipalIds: if (!empty(principal)) {
+    name: guid(account::tableService::signIns.id, principal, roles['Storage Table Data Contributor'])
+    scope: account::tableService::signIns
     properties: {
       principalId: principal
       principalType: 'ServicePrincipal'

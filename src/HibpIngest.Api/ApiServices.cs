@@ -50,11 +50,15 @@ public static class ApiServices
             services.AddSingleton<IApiEndpoints, AppendEndpoints>();
         if (options.Web.HasPages)
         {
-            services.AddSingleton<PageTickets>().AddSingleton<PageRenderer>().AddSingleton<SearchCatalogue>()
+            services.AddSingleton<PageKey>().AddSingleton<PageTickets>().AddSingleton<PageRenderer>().AddSingleton<SearchCatalogue>()
                 .AddSingleton<IApiEndpoints, PageEndpoints>().AddSingleton<IApiEndpoints, SearchEndpoints>();
         }
         if (options.HasSubscriptions)
-            services.AddSingleton<IApiEndpoints, PersonEndpoints>().AddSingleton<IApiEndpoints, DomainVerificationEndpoints>();
+            {
+            services.AddSingleton<CommandSender>().AddSingleton<DomainSessions>().AddSingleton<DomainAccountsReader>()
+                .AddSingleton<IApiEndpoints, PersonEndpoints>().AddSingleton<IApiEndpoints, DomainPageEndpoints>()
+                .AddSingleton<IApiEndpoints, DomainVerificationEndpoints>();
+        }
         if (options.Web.TestAccounts ?? options.IsOpen)
             services.AddSingleton<TestAccounts>();
         if (options.Web.AccessLog ?? true)

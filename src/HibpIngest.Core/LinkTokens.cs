@@ -18,6 +18,9 @@ public enum LinkPurpose : byte
 
     /// <summary>Hide the address from all.</summary>
     OptOutAll = 4,
+
+    /// <summary>Confirm a domain.</summary>
+    Domain = 5,
 }
 
 /// <summary>
@@ -101,18 +104,18 @@ public sealed class LinkTokens
     }
 
     /// <summary>
-    /// Returns the TXT record by which the owner of an API key proves a domain: an HMAC of both, so that nothing has to be stored.
+    /// Returns the TXT record, or line of a file, by which somebody proves a domain: an HMAC of both, so that nothing has to be stored.
     /// </summary>
-    /// <param name="key">Hash of the API key.</param>
+    /// <param name="holder">Hash of an API key, or an address in lower case.</param>
     /// <param name="domain">Lower-case ASCII.</param>
-    public string RecordOf(string key, string domain) => RecordOf(Keys[0], key, domain);
+    public string RecordOf(string holder, string domain) => RecordOf(Keys[0], holder, domain);
 
-    /// <summary>Returns whether a TXT record proves a domain, under one of the first two keys.</summary>
-    public bool Proves(string record, string key, string domain) => Keys.Take(VerifyingKeys).Any(link =>
-        CryptographicOperations.FixedTimeEquals(Encoding.UTF8.GetBytes(record), Encoding.UTF8.GetBytes(RecordOf(link, key, domain))));
+    /// <summary>Returns whether a record proves a domain, under one of the first two keys.</summary>
+    public bool Proves(string record, string holder, string domain) => Keys.Take(VerifyingKeys).Any(link =>
+        CryptographicOperations.FixedTimeEquals(Encoding.UTF8.GetBytes(record), Encoding.UTF8.GetBytes(RecordOf(link, holder, domain))));
 
-    private static string RecordOf(byte[] link, string key, string domain) => $"{RecordPrefix}dweb_" + Convert.ToHexStringLower(
-        HMACSHA256.HashData(link, Encoding.ASCII.GetBytes($"hibp domain {key} {domain}")).AsSpan(0, SignatureBytes));
+    private static string RecordOf(byte[] link, string holder, string domain) => $"{RecordPrefix}dweb_" + Convert.ToHexStringLower(
+        HMACSHA256.HashData(link, Encoding.UTF8.GetBytes($"hibp domain {holder} {domain}")).AsSpan(0, SignatureBytes));
 
     // The text before the token keeps it apart from other uses of the key.
     private static void Sign(byte[] key, ReadOnlySpan<byte> stamp, Span<byte> signature)

@@ -8,9 +8,7 @@ using System.Security.Cryptography.X509Certificates;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Calls clients over HTTPS, at public addresses only (<see cref="PublicAddress"/>): a name is resolved once for a connection, all
-/// resulting addresses are checked, and the connection goes to one of them. Connections are reused for at most a minute. No proxy,
-/// redirect, cookie or trace header. Safe for concurrent use.
+/// Calls clients over HTTPS, at public addresses only (<see cref="PublicConnections"/>). Safe for concurrent use.
 /// </summary>
 public sealed class CallbackSender : ICallbackSender
 {
@@ -20,11 +18,7 @@ public sealed class CallbackSender : ICallbackSender
 
     // Up to this size a response body is read and discarded, so that the connection can be reused.
     private const int MaxAnswerBytes = 64 * 1024;
-    private const int MaxHeaderKilobytes = 64;
     private const int ReadBytes = 8 * 1024;
-
-    // Less than the timeout of a call, so that the error shows which of the two expired.
-    private static readonly TimeSpan ConnectTimeout = TimeSpan.FromSeconds(5);
 
     // Caps Retry-After, so that a receiver can't postpone its calls forever.
     private static readonly TimeSpan MaxRetryAfter = TimeSpan.FromDays(1);
@@ -32,8 +26,6 @@ public sealed class CallbackSender : ICallbackSender
     private readonly HttpMessageInvoker _http;
     private readonly TimeProvider _time;
     private readonly bool _allowsLoopback;
-    private readonly Func<string, CancellationToken, Task<IPAddress[]>> _resolve;
-    private readonly Func<IPAddress[], int, CancellationToken, Task<Stream>> _connect;
 
     /// <param name="time">Clock for call timeouts and for dates in responses.</param>
     /// <param name="allowsLoopback">For tests: also allows http and loopback addresses.</param>
@@ -50,10 +42,8 @@ public sealed class CallbackSender : ICallbackSender
         Func<IPAddress[], int, CancellationToken, Task<Stream>>? connect = null, X509Certificate2Collection? trustedRoots = null)
     {
         (_time, _allowsLoopback) = (time, allowsLoopback);
-        _resolve = resolve ?? Dns.GetHostAddressesAsync;
-        _connect = connect ?? ConnectAsync;
-        Handler = CreateHandler(trustedRoots);
-        Handler.ConnectCallback = OpenAsync;
+        Handler = new PublicConnections(allowsLoopback, resolve, connect).CreateHandler(trustedRoots);
+        Handler.MaxConnectionsPerServer = CallbackClient.MaxCap;
         _http = new HttpMessageInvoker(Handler);
     }
 
@@ -83,7 +73,7 @@ public sealed class CallbackSender : ICallbackSender
         {
             return Unreachable(
                 limit.IsCancellationRequested ? $"it gave no answer within {CallbackClient.CallTimeout.TotalSeconds:0} s"
-                : $"there was no connection to it within {ConnectTimeout.TotalSeconds:0} s");
+                : $"there was no connection to it within {PublicConnections.ConnectTimeout.TotalSeconds:0} s");
         }
         catch (HttpRequestException e)
         {
@@ -96,36 +86,6 @@ public sealed class CallbackSender : ICallbackSender
     {
         _http.Dispose();
         return ValueTask.CompletedTask;
-    }
-
-    private static SocketsHttpHandler CreateHandler(X509Certificate2Collection? trustedRoots)
-    {
-        var handler = new SocketsHttpHandler
-        {
-            // A proxy would resolve names itself, and connect to an unchecked address.
-            UseProxy = false,
-            AllowAutoRedirect = false,
-            UseCookies = false,
-            AutomaticDecompression = DecompressionMethods.None,
-            // No propagator means no activity: no trace contains a client's address, and no client gets a trace id.
-            ActivityHeadersPropagator = null,
-            MaxConnectionsPerServer = CallbackClient.MaxCap,
-            // So that DNS changes are picked up.
-            PooledConnectionLifetime = TimeSpan.FromMinutes(1),
-            // Apache and Node close theirs after 5 s: a call into a connection that is being closed is lost.
-            PooledConnectionIdleTimeout = TimeSpan.FromSeconds(4),
-            ConnectTimeout = ConnectTimeout,
-            MaxResponseHeadersLength = MaxHeaderKilobytes,
-            // When a response is abandoned, everything needed has been read: the connection is closed at once.
-            MaxResponseDrainSize = 0,
-        };
-        if (trustedRoots is not null)
-        {
-            handler.SslOptions.CertificateChainPolicy =
-                new X509ChainPolicy { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
-            handler.SslOptions.CertificateChainPolicy.CustomTrustStore.AddRange(trustedRoots);
-        }
-        return handler;
     }
 
     private static HttpRequestMessage NewRequest(CallTarget target, ReadOnlyMemory<byte> body, string idempotencyKey)
@@ -149,41 +109,6 @@ public sealed class CallbackSender : ICallbackSender
     {
         if (value.AsSpan().ContainsAnyExceptInRange(' ', '~') || !headers.TryAddWithoutValidation(name, value))
             throw new ArgumentException($"the value of {name} is not valid in a header", nameof(value));
-    }
-
-    /// <summary>Opens a connection for the handler, to checked addresses only.</summary>
-    private async ValueTask<Stream> OpenAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
-    {
-        // Resolved only once: a second lookup could return an unchecked address.
-        var host = context.DnsEndPoint.Host;
-        var addresses = IPAddress.TryParse(host, out var literal) ? [literal] : await _resolve(host, cancellationToken);
-        if (addresses.Length == 0)
-            throw new SocketException((int)SocketError.NoData);
-        foreach (var address in addresses)
-        {
-            if (!PublicAddress.IsPublic(address) && !(_allowsLoopback && IsLoopback(address)))
-                throw new ForbiddenAddressException(address);
-        }
-        return await _connect(addresses, context.DnsEndPoint.Port, cancellationToken);
-    }
-
-    // The framework recognises only one loopback address among the IPv4-mapped ones.
-    private static bool IsLoopback(IPAddress address) =>
-        IPAddress.IsLoopback(address.IsIPv4MappedToIPv6 ? address.MapToIPv4() : address);
-
-    private static async Task<Stream> ConnectAsync(IPAddress[] addresses, int port, CancellationToken cancellationToken)
-    {
-        var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        try
-        {
-            await socket.ConnectAsync(addresses, port, cancellationToken);
-            return new NetworkStream(socket, ownsSocket: true);
-        }
-        catch
-        {
-            socket.Dispose();
-            throw;
-        }
     }
 
     /// <summary>Reads and discards the rest of a response. The outcome of the call is known, so errors are ignored.</summary>
@@ -278,14 +203,8 @@ public sealed class CallbackSender : ICallbackSender
             HttpRequestError.SecureConnectionError => NoTls,
             HttpRequestError.ResponseEnded => "it closed the connection before it answered",
             HttpRequestError.InvalidResponse => "it answered something that is not HTTP/1.1",
-            HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {MaxHeaderKilobytes} KB of headers",
+            HttpRequestError.ConfigurationLimitExceeded => $"it answered more than {PublicConnections.MaxHeaderKilobytes} KB of headers",
             var error => $"the call to it failed ({error})",
         });
     }
-}
-
-/// <summary>No connection was opened, because the target resolves to an address that must not be called.</summary>
-internal sealed class ForbiddenAddressException(IPAddress address) : Exception($"{address} is not a public address")
-{
-    public IPAddress Address => address;
 }

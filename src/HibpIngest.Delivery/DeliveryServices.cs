@@ -7,7 +7,7 @@ public static class DeliveryServices
     /// <summary>Adds the DNS.</summary>
     /// <param name="server">HIBP_DNS; null: the servers of this machine.</param>
     public static IServiceCollection AddHibpDns(this IServiceCollection services, string? server) =>
-        services.AddSingleton<IDomainRecords>(_ => new DnsRecords(server));
+        services.AddSingleton<IDomainRecords>(_ => new DomainRecords(server));
 
     /// <summary>Adds both senders. They are created on first use; creating them makes no network call.</summary>
     /// <param name="services">Must also provide the <see cref="TimeProvider"/>.</param>

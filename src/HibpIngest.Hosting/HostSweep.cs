@@ -44,6 +44,8 @@ public static class HostSweeps
             await provider.GetRequiredService<StoreSetup>().EnsureOnceAsync(cancellationToken);
             await provider.GetRequiredService<ISubscriptionRequests>().DeleteExpiredRequestsAsync(cancellationToken);
             await provider.GetRequiredService<ProvenDomains>().CheckAsync(cancellationToken);
+            await provider.GetRequiredService<ISignIns>().DeleteExpiredAsync(
+                provider.GetRequiredService<TimeProvider>().GetUtcNow(), cancellationToken);
         }));
 
     public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services

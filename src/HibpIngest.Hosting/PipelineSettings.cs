@@ -85,7 +85,7 @@ public sealed record PipelineSettings
     /// <summary>Opens people's commands; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
     public string? CommandKey { get; init; }
 
-    /// <summary>The DNS server to ask; format of <see cref="DnsRecords.Parse"/>. Null: those of this machine.</summary>
+    /// <summary>The DNS server to ask; format of <see cref="DomainRecords.Parse"/>. Null: those of this machine.</summary>
     public string? Dns => Variables[DnsVariable];
 
     /// <summary>The HIBP_ variables without their prefix; options are bound from them.</summary>
@@ -218,7 +218,7 @@ public sealed record PipelineSettings
         foreach (var options in settings._options.GetServices<IOptions<object>>())
             errors.Try(() => options.Value);
         if (settings.Dns is { } dns)
-            errors.Try(() => DnsRecords.Parse(dns));
+            errors.Try(() => DomainRecords.Parse(dns));
         if (settings.JournalStorage is { } journal)
             errors.Try(() => StorageAccount.Check(journal, NameOf(JournalStorageVariable)));
         foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))

@@ -40,7 +40,7 @@ public static class PipelineServices
         typeof(StoreLayouts), typeof(CopyToRanges), typeof(RebuildSources), typeof(MatchLoad), typeof(SliceRuns), typeof(FindCalls),
         typeof(CallLists), typeof(LoadArchive), typeof(StartSlices), typeof(SubscriberOperations),
         typeof(MailLinks), typeof(PersonLimits), typeof(PersonMails), typeof(RequestMails), typeof(FollowedLinks), typeof(ProvenDomains),
-        typeof(OptOutOperations),
+        typeof(LapsingProofs), typeof(OptOutOperations),
     ];
 
     /// <summary>

@@ -79,6 +79,7 @@ public sealed class StorageAccount : IDisposable
         var passwords = Container(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
         PasswordTables = new PasswordTables(_tables, _throttle);
+        SignIns = new SignInTable(_tables.Table(options.SignInsTable));
         PasswordAppends = new PasswordAppends(_tables.Table(options.PasswordAppends), Container(options.PasswordAppends));
         PasswordDrops = new PasswordDrops(Container(options.PasswordDropsContainer));
         AccessLog = new AccessBlobs(Container(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
@@ -122,6 +123,7 @@ public sealed class StorageAccount : IDisposable
     public IPasswordTables PasswordTables { get; }
 
     public IPasswordAppends PasswordAppends { get; }
+    public ISignIns SignIns { get; }
 
     public IPasswordDrops PasswordDrops { get; }
 

@@ -28,6 +28,7 @@ public static class StorageServices
         Add(account => account.Queues);
         Add(account => account.Register);
         Add(account => account.Keys);
+        Add(account => account.SignIns);
         Add(account => account.PasswordBlobs);
         Add(account => account.PasswordTables);
         Add(account => account.PasswordAppends);

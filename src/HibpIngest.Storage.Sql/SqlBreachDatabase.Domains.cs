@@ -4,26 +4,14 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    private const string OfProof = "api_key = @key AND domain = @domain";
+    private const string OfProof = "holder = @holder AND domain = @domain";
 
-    public Task PutProofAsync(DomainProof proof, CancellationToken cancellationToken) => WriteAsync(async session =>
-    {
-        if (await session.ExecuteAsync(
-            $"UPDATE dbo.domain_proofs SET checked_at = @now, failed_at = NULL WHERE {OfProof}", Of(proof)) == 0)
-        {
-            await session.ExecuteAsync(
-                "INSERT INTO dbo.domain_proofs (api_key, domain, checked_at, failed_at) VALUES (@key, @domain, @now, NULL)", Of(proof));
-        }
-    }, cancellationToken);
+    public Task PutProofAsync(DomainProof proof, CancellationToken cancellationToken) =>
+        WriteAsync(session => PutAsync(session, proof), cancellationToken);
 
-    public Task<IReadOnlyList<DomainProof>> ListDueProofsAsync(
-        TimeSpan checkAfter, TimeSpan retryAfter, CancellationToken cancellationToken) => ListAsync(
-        """
-        SELECT api_key, domain FROM dbo.domain_proofs
-        WHERE failed_at IS NULL AND checked_at <= @checked OR failed_at <= @failed ORDER BY api_key, domain
-        """,
-        row => new DomainProof(row.Text("api_key"), row.Text("domain")), cancellationToken,
-        FromNow("@checked", -checkAfter), FromNow("@failed", -retryAfter));
+    public Task<IReadOnlyList<CheckedProof>> ListProofsAsync(CancellationToken cancellationToken) => ListAsync(
+        "SELECT holder, domain, kind, checked_at, failed_at FROM dbo.domain_proofs ORDER BY domain, holder",
+        row => new CheckedProof(ReadProof(row), row.Time("checked_at"), row.TimeOrNull("failed_at")), cancellationToken);
 
     public Task<bool> RecordFailedCheckAsync(DomainProof proof, CancellationToken cancellationToken) => WriteAsync(
         async session => await session.ExecuteAsync(
@@ -33,6 +21,26 @@ public abstract partial class SqlBreachDatabase
     public Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken) =>
         WriteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfProof}", cancellationToken, Of(proof));
 
+    private static async Task PutAsync(ISqlSession session, DomainProof proof)
+    {
+        if (await session.ExecuteAsync(
+            $"UPDATE dbo.domain_proofs SET kind = @kind, checked_at = @now, failed_at = NULL WHERE {OfProof}", Of(proof)) == 0)
+        {
+            await session.ExecuteAsync(
+                "INSERT INTO dbo.domain_proofs (holder, domain, kind, checked_at, failed_at) VALUES (@holder, @domain, @kind, @now, NULL)",
+                Of(proof));
+        }
+    }
+
+    private static DomainProof ReadProof(IRow row) => new(row.Text("holder"), row.Text("domain"), ToProof(row.Text("kind"))!);
+
+    private static string ProofText(ProofKind? kind) => kind?.ToString().ToLowerInvariant() ?? "";
+
+    private static ProofKind ToProof(string text) => Enum.Parse<ProofKind>(text, ignoreCase: true);
+
     private static Parameter[] Of(DomainProof proof) =>
-        [VarChar("@key", proof.Key, HashLength), VarChar("@domain", proof.Domain, DomainLength)];
+    [
+        VarChar("@holder", proof.Holder, HashLength), VarChar("@domain", proof.Domain, DomainLength),
+        VarChar("@kind", ProofText(proof.Kind), ReasonLength),
+    ];
 }

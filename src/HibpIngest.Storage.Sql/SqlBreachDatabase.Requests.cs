@@ -12,73 +12,114 @@ public abstract partial class SqlBreachDatabase
     private static readonly TimeSpan KeepCommands = TimeSpan.FromDays(15);
 
     public Task<RequestOutcome> RequestSubscriptionAsync(
-        Guid command, string email, IReadOnlyList<MailLimit> limits, TimeSpan validFor, CancellationToken cancellationToken) =>
-        WriteAsync(async session =>
+        Guid command, SubscriptionRequest wanted, IReadOnlyList<MailLimit> limits, TimeSpan validFor,
+        CancellationToken cancellationToken) => RequestMailAsync(command, wanted.Email, limits, async session =>
+    {
+        const string Same = "email = @email AND domain = @domain AND api_key = @api_key";
+        Parameter[] values =
+        [
+            Text("@email", wanted.Email, EmailLength), Text("@domain", wanted.Domain ?? "", DomainLength),
+            VarChar("@api_key", wanted.Key ?? "", HashLength), VarChar("@proof", ProofText(wanted.Proof), ReasonLength),
+            FromNow("@until", validFor),
+        ];
+        if (await session.ExecuteAsync(
+            $"UPDATE dbo.subscription_requests SET proof = @proof, expires_at = @until WHERE {Same}", values) == 0)
         {
-            // Of two requests that would both be within a limit, the second counts the first.
-            await LockSubscribersAsync(session);
-            await DeleteExpiredAsync(session);
-            if (await IsAppliedAsync(session, command))
-                return new RequestOutcome(await FindDueAsync(session, command));
-            foreach (var limit in limits)
-            {
-                var sent = await session.NumberAsync(
-                    "SELECT COUNT(*) FROM dbo.request_mails WHERE limit_key = @key AND sent_at > @since",
-                    LimitKey(limit.Key), FromNow("@since", -limit.Window));
-                if (sent >= limit.Max)
-                    return new RequestOutcome(null, limit);
-            }
-            var address = Text("@email", email, EmailLength);
-            var until = FromNow("@until", validFor);
-            if (await session.ExecuteAsync(
-                "UPDATE dbo.subscription_requests SET expires_at = @until WHERE email = @email", address, until) == 0)
-            {
-                // A subscribed address keeps its id.
-                var known = await FindIdAsync(session, "dbo.subscribers", "email = @email AND domain = ''", address);
-                await session.ExecuteAsync(
-                    "INSERT INTO dbo.subscription_requests (link_id, email, expires_at) VALUES (@id, @email, @until)",
-                    Id("@id", known ?? Guid.NewGuid()), address, until);
-            }
-            var request = (await FindIdAsync(session, "dbo.subscription_requests", "email = @email", address))!.Value;
-            foreach (var key in limits.Select(limit => limit.Key).Distinct())
-                await session.ExecuteAsync("INSERT INTO dbo.request_mails (limit_key, sent_at) VALUES (@key, @now)", LimitKey(key));
-            await AddCommandAsync(session, command, request);
-            return new RequestOutcome(new MailDue(request, email));
-        }, cancellationToken);
+            // What is subscribed keeps its id.
+            var known = wanted.Key is null
+                ? await FindIdAsync(session, "dbo.subscribers", "email = @email AND domain = @domain", values[..2]) : null;
+            await session.ExecuteAsync(
+                """
+                INSERT INTO dbo.subscription_requests (link_id, email, domain, api_key, proof, expires_at)
+                VALUES (@id, @email, @domain, @api_key, @proof, @until)
+                """,
+                [Id("@id", known ?? Guid.NewGuid()), .. values]);
+        }
+        return await FindIdAsync(session, "dbo.subscription_requests", Same, values[..3]);
+    }, cancellationToken);
+
+    public Task<RequestOutcome> RequestSignInAsync(
+        Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken) =>
+        RequestMailAsync(
+            command, email, limits,
+            session => FindIdAsync(
+                session, "dbo.subscribers", "email = @email AND domain = @domain", Text("@email", email, EmailLength),
+                Text("@domain", domain, DomainLength)),
+            cancellationToken);
+
+    /// <summary>Counts the mail of a command once, unless a limit is reached or it is about nothing.</summary>
+    /// <param name="about">Returns the id of a subscription or request; null: there is none.</param>
+    private Task<RequestOutcome> RequestMailAsync(
+        Guid command, string email, IReadOnlyList<MailLimit> limits, Func<ISqlSession, Task<Guid?>> about,
+        CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        // Of two requests that would both be within a limit, the second counts the first.
+        await LockSubscribersAsync(session);
+        await DeleteExpiredAsync(session);
+        if (await IsAppliedAsync(session, command))
+            return new RequestOutcome(await FindDueAsync(session, command));
+        foreach (var limit in limits)
+        {
+            var sent = await session.NumberAsync(
+                "SELECT COUNT(*) FROM dbo.request_mails WHERE limit_key = @key AND sent_at > @since",
+                LimitKey(limit.Key), FromNow("@since", -limit.Window));
+            if (sent >= limit.Max)
+                return new RequestOutcome(null, limit);
+        }
+        if (await about(session) is not { } id)
+            return new RequestOutcome(null);
+        foreach (var key in limits.Select(limit => limit.Key).Distinct())
+            await session.ExecuteAsync("INSERT INTO dbo.request_mails (limit_key, sent_at) VALUES (@key, @now)", LimitKey(key));
+        await AddCommandAsync(session, command, id);
+        return new RequestOutcome(new MailDue(id, email));
+    }, cancellationToken);
 
     public Task<KnownSubscription?> FindSubscriptionAsync(Guid id, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync(
             """
-            SELECT email, domain, 1 AS is_verified FROM dbo.subscribers WHERE link_id = @id
+            SELECT email, domain, '' AS api_key, 1 AS is_verified FROM dbo.subscribers WHERE link_id = @id
             UNION ALL
-            SELECT email, '', 0 FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now
+            SELECT email, domain, api_key, 0 FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now
             ORDER BY is_verified
             """,
-            row => new KnownSubscription(new Subscription(row.Text("email"), DomainOrNull(row)), row.Int32("is_verified") == 1),
+            row => new KnownSubscription(
+                new Subscription(row.Text("email"), DomainOrNull(row)), row.Int32("is_verified") == 1,
+                row.Text("api_key") is { Length: > 0 } key ? key : null),
             Id("@id", id)),
         cancellationToken);
 
     public Task<MailDue?> VerifySubscriptionAsync(
-        Guid command, Guid request, string suppression, CancellationToken cancellationToken) => WriteAsync(async session =>
+        Guid command, Guid request, IReadOnlyCollection<string> suppressions, CancellationToken cancellationToken) =>
+        WriteAsync(async session =>
     {
         await LockSubscribersAsync(session);
         if (await IsAppliedAsync(session, command))
             return await FindDueAsync(session, command);
-        var email = await session.FirstAsync(
-            "SELECT email FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now", row => row.Text("email"),
+        var found = await session.FirstAsync(
+            "SELECT email, domain, api_key, proof FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now",
+            row => new { Email = row.Text("email"), Domain = row.Text("domain"), Key = row.Text("api_key"), Proof = row.Text("proof") },
             Id("@id", request));
-        if (email is null)
+        if (found is null)
             return null;
-        var address = Text("@email", email, EmailLength);
-        await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", suppression, HashLength));
+        foreach (var hash in suppressions)
+            await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
         await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE link_id = @id", Id("@id", request));
-        if (await FindIdAsync(session, "dbo.subscribers", "email = @email AND domain = ''", address) is not { } subscription)
+        if (found.Key.Length > 0)
+        {
+            await PutAsync(session, new DomainProof(found.Key, found.Domain, ToProof(found.Proof)));
+            return null;
+        }
+        if (await FindIdAsync(
+            session, "dbo.subscribers", "email = @email AND domain = @domain", Text("@email", found.Email, EmailLength),
+            Text("@domain", found.Domain, DomainLength)) is not { } subscription)
         {
             subscription = request;
-            await AddSubscriberAsync(session, request, email);
+            await AddSubscriberAsync(session, request, found.Email, found.Domain);
         }
+        if (found.Domain.Length > 0)
+            await PutAsync(session, new DomainProof(DomainProof.HolderOf(subscription), found.Domain, ToProof(found.Proof)));
         await AddCommandAsync(session, command, subscription);
-        return new MailDue(subscription, email);
+        return new MailDue(subscription, found.Email);
     }, cancellationToken);
 
     public Task RecordCommandMailAsync(Guid command, CancellationToken cancellationToken) => WriteAsync(
@@ -90,8 +131,9 @@ public abstract partial class SqlBreachDatabase
         await DeleteExpiredAsync(session);
     }, cancellationToken);
 
-    /// <summary>Adds the subscription of an address to itself, which has none.</summary>
-    private protected abstract Task AddSubscriberAsync(ISqlSession session, Guid id, string email);
+    /// <summary>Adds a subscription that isn't there.</summary>
+    /// <param name="domain">Empty: the address itself.</param>
+    private protected abstract Task AddSubscriberAsync(ISqlSession session, Guid id, string email, string domain);
 
     private static async Task DeleteExpiredAsync(ISqlSession session)
     {
@@ -119,8 +161,8 @@ public abstract partial class SqlBreachDatabase
         "INSERT INTO dbo.commands (id, link_id, applied_at, mailed_at) VALUES (@id, @link_id, @now, NULL)",
         Id("@id", command), Id("@link_id", subscription));
 
-    private static async Task<Guid?> FindIdAsync(ISqlSession session, string table, string condition, Parameter parameter) =>
-        await session.ListAsync($"SELECT link_id FROM {table} WHERE {condition}", row => row.Guid("link_id"), parameter) is [var id, ..]
+    private static async Task<Guid?> FindIdAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
+        await session.ListAsync($"SELECT link_id FROM {table} WHERE {condition}", row => row.Guid("link_id"), parameters) is [var id, ..]
             ? id : null;
 
     private static Parameter LimitKey(string key) => VarChar("@key", key, HashLength);

@@ -46,7 +46,7 @@ public abstract partial class SqlBreachDatabase
             else if (domain is not null && hashes.Contains(key.HashOf(email, domain)))
                 removals.Add(new SubscriberRemoval(email, domain, null));
         }
-        var requested = await session.ListAsync("SELECT email FROM dbo.subscription_requests", row => row.Text("email"));
+        var requested = await session.ListAsync("SELECT DISTINCT email FROM dbo.subscription_requests", row => row.Text("email"));
         removals.AddRange(requested.Where(email => hashes.Contains(key.HashOf(email))).Select(
             email => new SubscriberRemoval(email, null, null)));
         var removed = await RemoveAsync(session, removals, key.Check, cancellationToken);
@@ -77,8 +77,7 @@ public abstract partial class SqlBreachDatabase
             notifications += await session.ExecuteAsync(
                 $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {Of})", parameters);
             subscriptions += await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {Of}", parameters);
-            if (removal.Domain is null)
-                await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE email = @email", parameters);
+            await session.ExecuteAsync($"DELETE FROM dbo.subscription_requests WHERE {Of}", parameters);
             if (removal.Suppression is { } suppression)
                 await PutAsync(session, suppression);
         }

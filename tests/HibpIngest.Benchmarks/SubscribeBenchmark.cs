@@ -71,7 +71,8 @@ internal static class SubscribeBenchmark
         return ofOne <= PerNetwork && ofMany <= Recipients && rows == 2 * (ofOne + ofMany) && share >= MinShare;
 
         CommandMessage Message(string email, string network) => CommandMessage.Of(
-            new PersonCommand(Guid.NewGuid(), clock.GetUtcNow(), CommandKind.Subscribe, email, network), sealer);
+            new PersonCommand(CommandKind.Subscribe) { Id = Guid.NewGuid(), At = clock.GetUtcNow(), Email = email, Network = network },
+            sealer);
 
         async Task<double> HandleAsync(IReadOnlyList<CommandMessage> messages)
         {

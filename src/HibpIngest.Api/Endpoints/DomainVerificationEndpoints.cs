@@ -1,14 +1,13 @@
 using System.Text.Json;
-using HibpIngest.Messages;
 using HibpIngest.People;
 
 namespace HibpIngest.Api.Endpoints;
 
 /// <summary>
-/// Endpoints by which the owner of an API key proves a domain in its DNS. The web app may not change keys: it looks the record up to answer
-/// at once, and queues a command for the pipeline, which looks it up again.
+/// Endpoints by which the owner of an API key proves a domain in its DNS or by mail. The web app may not change keys: it looks the record
+/// up to answer at once, and queues a command for the pipeline, which looks it up again.
 /// </summary>
-internal sealed class DomainVerificationEndpoints : IApiEndpoints
+internal sealed class DomainVerificationEndpoints(IDomainRecords records, CommandSender commands, TimeProvider time) : IApiEndpoints
 {
     private const int MaxBodyBytes = 4_096;
 
@@ -17,21 +16,12 @@ internal sealed class DomainVerificationEndpoints : IApiEndpoints
     private static readonly MessageError NoJson = new(400, "Invalid JSON");
     private static readonly MessageError IsProven = new(400, "Domain has already been verified.");
     private static readonly MessageError NoRecord = new(404, "No hibp-verify TXT records were found on the domain.");
+    private static readonly MessageError NoAlias = new(400, "No emailAlias field was passed in the request body.");
+    private static readonly MessageError OtherAlias =
+        new(400, $"The emailAlias is expected to be one of: {string.Join(", ", ProofKinds.Mailboxes)}");
+
     private static readonly MessageError NoOwner = new(403, "This domain has no owner: it is a public suffix, or a mail provider's.");
     private static readonly MessageError NeedsKey = new(403, "This server requires no API key, so no domain can be added to one.");
-
-    private readonly IDomainRecords _records;
-    private readonly IMessageQueues _queues;
-    private readonly TimeProvider _time;
-    private readonly LinkTokens _links;
-    private readonly CommandSealer _sealer;
-
-    public DomainVerificationEndpoints(IDomainRecords records, IMessageQueues queues, ApiOptions options, TimeProvider time)
-    {
-        (_records, _queues, _time) = (records, queues, time);
-        _links = LinkTokens.Parse(options.Web.LinkKeys)!;
-        _sealer = CommandSealer.Parse(options.Web.CommandPublicKey!);
-    }
 
     public void Map(ApiRoutes routes)
     {
@@ -42,53 +32,70 @@ internal sealed class DomainVerificationEndpoints : IApiEndpoints
         routes.Map(HttpMethods.Post, $"{Path}/verifydnstoken", RouteAccess.Key, VerifyAsync).Requires(KeyScopes.Verify)
             .Describe("Adds a domain that is proven by a TXT record to the key, within a minute", null, 400, 404)
             .WithMetadata(new RequestBodyMetadata(typeof(DomainDocument)));
+        routes.Map(HttpMethods.Post, $"{Path}/sendemail", RouteAccess.Key, SendAsync).Requires(KeyScopes.Verify)
+            .Describe("Mails the link by which the domain is added to the key", null, 400)
+            .WithMetadata(new RequestBodyMetadata(typeof(DomainDocument)));
     }
 
     private async Task<IResult> GenerateAsync(HttpContext context)
     {
-        var (refusal, key, domain) = await ReadAsync(context);
+        var (refusal, key, domain, _) = await ReadAsync(context);
         return refusal ?? JsonResponse.Of(
-            new DnsTokenDocument(_links.RecordOf(key!.Hash, domain)), ApiJson.Documents.DnsTokenDocument);
+            new DnsTokenDocument(commands.Links.RecordOf(key!.Hash, domain)), ApiJson.Documents.DnsTokenDocument);
     }
 
     private async Task<IResult> VerifyAsync(HttpContext context, CancellationToken cancellationToken)
     {
-        var (refusal, key, domain) = await ReadAsync(context);
+        var (refusal, key, domain, _) = await ReadAsync(context);
         if (refusal is not null)
             return refusal;
-        var found = (await _records.ListTextAsync(domain, cancellationToken))
+        var found = (await records.ListTextAsync(domain, cancellationToken))
             .Where(text => text.StartsWith(LinkTokens.RecordPrefix, StringComparison.Ordinal)).ToList();
         if (found.Count == 0)
             return NoRecord;
-        if (!found.Exists(record => _links.Proves(record, key!.Hash, domain)))
+        if (!found.Exists(record => commands.Links.Proves(record, key!.Hash, domain)))
         {
             return new MessageError(
-                404, $"Expected a TXT record of {_links.RecordOf(key!.Hash, domain)} but instead found {found[0]}");
+                404, $"Expected a TXT record of {commands.Links.RecordOf(key!.Hash, domain)} but instead found {found[0]}");
         }
-        var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), CommandKind.VerifyDomain, Key: key!.Hash, Domain: domain);
-        await _queues.SendAsync(CommandMessage.Of(command, _sealer), TimeSpan.Zero, cancellationToken);
+        await commands.SendAsync(
+            context, new PersonCommand(CommandKind.VerifyDomain) { Key = key!.Hash, Domain = domain }, cancellationToken);
         return Results.Ok();
     }
 
-    private async Task<(IResult? Refusal, ApiKey? Key, string Domain)> ReadAsync(HttpContext context)
+    private async Task<IResult> SendAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        var (refusal, key, domain, alias) = await ReadAsync(context);
+        if (refusal is not null)
+            return refusal;
+        if (string.IsNullOrEmpty(alias))
+            return NoAlias;
+        if (ProofKinds.Parse(alias) is not { } proof || proof.Mailbox(domain) is null)
+            return OtherAlias;
+        await commands.SendAsync(
+            context, new PersonCommand(CommandKind.RequestDomain) { Key = key!.Hash, Domain = domain, Proof = proof }, cancellationToken);
+        return Results.Ok();
+    }
+
+    private async Task<(IResult? Refusal, ApiKey? Key, string Domain, string? Alias)> ReadAsync(HttpContext context)
     {
         if (Caller.Of(context).Key is not { } key)
-            return (NeedsKey, null, "");
-        using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, _time);
-        string? text;
+            return (NeedsKey, null, "", null);
+        using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, time);
+        DomainDocument? wanted;
         try
         {
-            text = body is null ? null : JsonSerializer.Deserialize(body.Bytes, ApiJson.Documents.DomainDocument)?.DomainName;
+            wanted = body is null ? null : JsonSerializer.Deserialize(body.Bytes, ApiJson.Documents.DomainDocument);
         }
         catch (JsonException)
         {
-            return (NoJson, key, "");
+            return (NoJson, key, "", null);
         }
-        if (!AccountRules.TryParseDomain(text ?? "", out var domain, out _))
-            return (NoDomain, key, "");
+        if (!AccountRules.TryParseDomain(wanted?.DomainName ?? "", out var domain, out _))
+            return (NoDomain, key, "", null);
         if (key.Domains.Contains(domain, StringComparer.Ordinal))
-            return (IsProven, key, domain);
-        return (ClaimableDomains.CanHaveOwner(domain) ? null : NoOwner, key, domain);
+            return (IsProven, key, domain, null);
+        return (ClaimableDomains.CanHaveOwner(domain) ? null : NoOwner, key, domain, wanted!.EmailAlias);
     }
 
     /// <summary>An error in the form of these endpoints, which is not that of the others: <c>{"message":"..."}</c>.</summary>

@@ -115,7 +115,7 @@ internal sealed class PageEndpoints(
     }
 
     // Searches and API responses are no pages for a search engine.
-    private static IResult Robots() => Results.Text("User-agent: *\nDisallow: /search/\nDisallow: /api/\n");
+    private static IResult Robots() => Results.Text("User-agent: *\nDisallow: /search/\nDisallow: /domains/\nDisallow: /api/\n");
 
     private static Task Asset(HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context));
 

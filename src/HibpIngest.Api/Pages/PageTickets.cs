@@ -11,7 +11,7 @@ namespace HibpIngest.Api.Pages;
 /// Tickets that a page gets with it, and with which its script searches: so that the search is of people with a browser, not an API without
 /// a key. A ticket is the time at which it expires, a random number and the HMAC of both with the caller's network. It holds nothing else.
 /// </summary>
-internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisposable
+internal sealed class PageTickets(PageKey key, TimeProvider time) : IDisposable
 {
     /// <summary>Prefixes that may be searched with one ticket; counted by each process for itself.</summary>
     public const int MaxSearches = 20;
@@ -19,12 +19,11 @@ internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisp
     public static readonly TimeSpan ValidFor = TimeSpan.FromMinutes(10);
 
     private const int StampBytes = 16;
-    private const int SignatureBytes = 16;
+    private const int SignatureBytes = PageKey.SignatureBytes;
 
     // Beyond this, tickets are refused until others expire: some 100 bytes each.
     private const int MaxTickets = 200_000;
 
-    private readonly byte[] _key = options.Web.TicketKey is { } key ? KeyText.Parse(key)! : RandomNumberGenerator.GetBytes(32);
     private readonly MemoryCache _used = new(new MemoryCacheOptions { SizeLimit = MaxTickets });
 
     public string Create(string network)
@@ -59,12 +58,8 @@ internal sealed class PageTickets(ApiOptions options, TimeProvider time) : IDisp
 
     public void Dispose() => _used.Dispose();
 
-    private void Sign(ReadOnlySpan<byte> stamp, string network, Span<byte> signature)
-    {
-        Span<byte> hash = stackalloc byte[HMACSHA256.HashSizeInBytes];
-        HMACSHA256.HashData(_key, [.. "page ticket "u8, .. stamp, .. Encoding.ASCII.GetBytes(network)], hash);
-        hash[..signature.Length].CopyTo(signature);
-    }
+    private void Sign(ReadOnlySpan<byte> stamp, string network, Span<byte> signature) =>
+        key.Sign("page ticket "u8, [.. stamp, .. Encoding.ASCII.GetBytes(network)], signature);
 
     private sealed class Uses
     {

@@ -1,40 +1,20 @@
-using System.Text;
 using System.Text.Json;
 using HibpIngest.Api.Endpoints;
-using HibpIngest.Messages;
 using HibpIngest.People;
 using Microsoft.AspNetCore.Components;
-using Microsoft.AspNetCore.WebUtilities;
 
 namespace HibpIngest.Api.Pages;
 
 /// <summary>
-/// Pages on which people subscribe, unsubscribe and opt out. The web app knows no subscriber: it seals what a person wants, and queues it.
-/// So every caller gets the same response in the same time. A GET changes nothing, since mail scanners follow links.
+/// Pages on which people subscribe, unsubscribe and opt out. A GET changes nothing, since mail scanners follow links.
 /// </summary>
-internal sealed class PersonEndpoints : IApiEndpoints
+internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands, TimeProvider time) : IApiEndpoints
 {
     /// <summary>Name of the query parameter that holds a link's token.</summary>
-    private const string TokenName = "t";
-
-    private const int MaxBodyBytes = 4_096;
+    public const string TokenName = "t";
 
     private static readonly ErrorResponse BadJson = new(
         400, "The body must be JSON with an email address, as in {\"email\":\"you@example.com\"}; to opt out also \"from\": public or all");
-
-    private readonly PageRenderer _pages;
-    private readonly IMessageQueues _queues;
-    private readonly TimeProvider _time;
-    private readonly WebOptions _web;
-    private readonly LinkTokens _links;
-    private readonly CommandSealer _sealer;
-
-    public PersonEndpoints(PageRenderer pages, IMessageQueues queues, ApiOptions options, TimeProvider time)
-    {
-        (_pages, _queues, _web, _time) = (pages, queues, options.Web, time);
-        _links = LinkTokens.Parse(_web.LinkKeys)!;
-        _sealer = CommandSealer.Parse(_web.CommandPublicKey!);
-    }
 
     public void Map(ApiRoutes routes)
     {
@@ -50,6 +30,7 @@ internal sealed class PersonEndpoints : IApiEndpoints
         Map(
             routes, "optout/confirm", "OptOut", new Link(LinkPurpose.OptOutPublic, CommandKind.OptOut, OptOutLevel.Public),
             new Link(LinkPurpose.OptOutAll, CommandKind.OptOut, OptOutLevel.All));
+        Map(routes, "domains/confirm", "Domain", new Link(LinkPurpose.Domain, CommandKind.ConfirmDomain));
     }
 
     /// <summary>Maps the page of a link, whose button posts to the same address. A mail program posts there too (RFC 8058).</summary>
@@ -76,17 +57,14 @@ internal sealed class PersonEndpoints : IApiEndpoints
         where TPage : IComponent
     {
         var isJson = context.Request.HasJsonContentType();
-        using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, _time);
+        using var body = await RequestBody.ReadAsync(context, PageForm.MaxBodyBytes, time);
         var fields = body is null ? null : isJson ? OfJson(body.Bytes) : OfForm(body.Bytes);
-        var email = fields?.Email?.Trim().ToLowerInvariant();
-        if (email is null || !AccountRules.TryParse(email, out _, out _, out _) || !MailSyntax.IsAddress(email)
-            || wantedBy(fields!) is not var (kind, level))
+        if (PageForm.AddressOf(fields?.Email) is not { } email || wantedBy(fields!) is not var (kind, level))
         {
             await (isJson ? BadJson.ExecuteAsync(context) : WriteAsync<TPage>(context, isRefused: true));
             return;
         }
-        var network = CallerAddress.NetworkOf(CallerAddress.Of(context, _web.Proxies));
-        await SendAsync(new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), kind, email, network, Level: level), cancellationToken);
+        await commands.SendAsync(context, new PersonCommand(kind) { Email = email, Level = level }, cancellationToken);
         await (isJson
             ? JsonResponse.Of(new MessageDocument(PageText.Get("Notice.Sent")), ApiJson.Documents.MessageDocument).ExecuteAsync(context)
             : WriteAsync(context, new Notice(done)));
@@ -102,8 +80,7 @@ internal sealed class PersonEndpoints : IApiEndpoints
             await WriteAsync(context, Notice.BadLink);
             return;
         }
-        var command = new PersonCommand(Guid.NewGuid(), _time.GetUtcNow(), link.Kind, Token: token, Level: link.Level);
-        await SendAsync(command, cancellationToken);
+        await commands.SendAsync(context, new PersonCommand(link.Kind) { Token = token, Level = link.Level }, cancellationToken);
         await WriteAsync(context, new Notice($"{notice}Done"));
     }
 
@@ -111,22 +88,18 @@ internal sealed class PersonEndpoints : IApiEndpoints
 
     private Task WriteAsync<TPage>(HttpContext context, bool isRefused = false)
         where TPage : IComponent =>
-        _pages.WriteAsync<TPage>(context, new Dictionary<string, object?> { ["IsRefused"] = isRefused }, isRefused ? 400 : 200);
+        pages.WriteAsync<TPage>(context, new Dictionary<string, object?> { ["IsRefused"] = isRefused }, isRefused ? 400 : 200);
 
-    private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, _pages, notice);
+    private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, pages, notice);
 
     /// <returns>Null: the link has another purpose, has expired, or nobody here has signed it.</returns>
     private (Link Link, string Token)? Find(HttpContext context, Link[] links)
     {
         if (context.Request.Query[TokenName] is not [{ } token])
             return null;
-        var link = Array.Find(links, one => _links.Read(token, one.Purpose, _time.GetUtcNow()) is not null);
+        var link = Array.Find(links, one => commands.Links.Read(token, one.Purpose, time.GetUtcNow()) is not null);
         return link is null ? null : (link, token);
     }
-
-    /// <exception cref="HibpException">The queue can't be reached; the caller gets a page or an error that says so.</exception>
-    private Task SendAsync(PersonCommand command, CancellationToken cancellationToken) =>
-        _queues.SendAsync(CommandMessage.Of(command, _sealer), TimeSpan.Zero, cancellationToken);
 
     private static OptOutLevel? LevelOf(string? text) => text switch
     {
@@ -137,9 +110,8 @@ internal sealed class PersonEndpoints : IApiEndpoints
 
     private static PersonDocument OfForm(ReadOnlySpan<byte> form)
     {
-        var fields = QueryHelpers.ParseQuery(Encoding.UTF8.GetString(form));
-        return new PersonDocument(
-            fields.GetValueOrDefault("email").FirstOrDefault(), fields.GetValueOrDefault("from").FirstOrDefault());
+        var fields = PageForm.Parse(form);
+        return new PersonDocument(fields.GetValueOrDefault("email"), fields.GetValueOrDefault("from"));
     }
 
     private static PersonDocument? OfJson(ReadOnlySpan<byte> json)
@@ -165,6 +137,7 @@ internal sealed class PersonEndpoints : IApiEndpoints
 public sealed record Notice(string Name, string? Action = null, int Status = StatusCodes.Status200OK)
 {
     internal static readonly Notice BadLink = new("BadLink", Status: StatusCodes.Status400BadRequest);
+    internal static readonly Notice BadSignIn = new("BadSignIn", Status: StatusCodes.Status400BadRequest);
     internal static readonly Notice Unavailable = new("Unavailable", Status: StatusCodes.Status503ServiceUnavailable);
     internal static readonly Notice TooMany = new("TooMany", Status: StatusCodes.Status429TooManyRequests);
 }

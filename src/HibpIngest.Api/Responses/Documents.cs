@@ -60,7 +60,9 @@ internal sealed record HealthDocument(
 internal sealed record PersonDocument(
     [property: JsonPropertyName("email")] string? Email, [property: JsonPropertyName("from")] string? From);
 
-internal sealed record DomainDocument([property: JsonPropertyName("DomainName")] string? DomainName);
+internal sealed record DomainDocument(
+    [property: JsonPropertyName("DomainName")] string? DomainName,
+    [property: JsonPropertyName("EmailAlias"), JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)] string? EmailAlias);
 
 internal sealed record DnsTokenDocument([property: JsonPropertyName("txtRecordValue")] string TxtRecordValue);
 

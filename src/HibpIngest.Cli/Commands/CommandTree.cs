@@ -76,6 +76,8 @@ internal static class CommandTree
                 "subscribers", "Manage subscriptions and suppressed addresses.", new SubscribersAddCommand(),
                 new SubscribersRemoveCommand(), new SubscribersForgetCommand(), new SubscribersListCommand(),
                 new SubscribersExportCommand(), new SubscribersImportCommand()),
+            new CommandGroup(
+                "domains", "List the owners of domains, and approve one.", new DomainsListCommand(), new DomainsApproveCommand()),
             new OptOutCommand(),
             new CommandGroup(
                 "mail", "Preview and test mails, and hold or release those of a breach.", new MailPreviewCommand(), new MailTestCommand(),

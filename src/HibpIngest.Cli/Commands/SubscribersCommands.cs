@@ -16,8 +16,13 @@ internal abstract class AddressCommand : HibpCommand
         HelpName = "DOMAIN",
     };
 
-    protected AddressCommand(string name, string description, bool hasDomains)
+    protected AddressCommand(string name, string description)
         : base(name, description)
+    {
+    }
+
+    protected AddressCommand(string name, string description, bool hasDomains)
+        : this(name, description)
     {
         Add(_address);
         if (hasDomains)
@@ -25,11 +30,18 @@ internal abstract class AddressCommand : HibpCommand
     }
 
     /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
-    protected async Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken)
+    protected Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken) =>
+        ReadAddressesAsync(session, session.Parsed.GetRequiredValue(_address), "ADDRESS", cancellationToken);
+
+    /// <param name="given">The address, or - for standard input.</param>
+    /// <param name="where">Name of the argument or option.</param>
+    /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
+    protected static async Task<IReadOnlyList<string>> ReadAddressesAsync(
+        CommandSession session, string given, string where, CancellationToken cancellationToken)
     {
         var addresses = new List<string>();
-        if (session.Parsed.GetRequiredValue(_address) is not "-" and var given)
-            addresses.Add(Address(given, "ADDRESS"));
+        if (given != "-")
+            addresses.Add(Address(given, where));
         else
         {
             for (var line = 1; await session.Environment.Input.ReadLineAsync(cancellationToken) is { } text; line++)

@@ -270,6 +270,17 @@ internal sealed record SubscribersDocument(IReadOnlyList<SubscriberLine> Subscri
 [Description("A subscription. A null domain is the subscriber's own address.")]
 internal sealed record SubscriberLine(string Email, string? Domain);
 
+[WrittenBy("domains list")]
+internal sealed record DomainsDocument(IReadOnlyList<DomainLine> Domains);
+
+[Description("Who sees the accounts of a domain: a subscriber or the owner of an API key. The proof is dns, file, the mailbox that got a "
+    + "mail, or operator. A missing proof ends a week after it was first missed.")]
+internal sealed record DomainLine(
+    string Domain, string? Email, string? Key, string Proof, DateTimeOffset? CheckedAt, DateTimeOffset? MissingSince);
+
+[WrittenBy("domains approve")]
+internal sealed record DomainApprovedDocument(string Domain);
+
 [WrittenBy("optout")]
 [Description("The number of addresses, and from whom they are hidden: public, all, or an empty text if they are shown again.")]
 internal sealed record OptOutDocument(int Addresses, string HiddenFrom);

@@ -35,17 +35,7 @@ public sealed record CommandMessage : WorkMessage
 }
 
 /// <summary>Something that a person wants done, on a page or by a link in a mail.</summary>
-/// <param name="Id">Random; a command that arrives again is recognised by it.</param>
-/// <param name="At">When it was given. Commands whose time is further than <see cref="MaxAge"/> from now are ignored.</param>
-/// <param name="Email">The address to subscribe, trimmed and in lower case.</param>
-/// <param name="Network">Network of the caller, for limits.</param>
-/// <param name="Token">Token of the followed link.</param>
-/// <param name="Level">From whom the address shall be hidden.</param>
-/// <param name="Key">Hash of the API key whose owner has proven <paramref name="Domain"/>.</param>
-/// <param name="Domain">Lower-case ASCII.</param>
-public sealed record PersonCommand(
-    Guid Id, DateTimeOffset At, CommandKind Kind, string? Email = null, string? Network = null, string? Token = null,
-    OptOutLevel Level = OptOutLevel.None, string? Key = null, string? Domain = null)
+public sealed record PersonCommand(CommandKind Kind)
 {
     /// <summary>For how long a command may wait in the queue; the ids of applied ones are kept longer.</summary>
     public static readonly TimeSpan MaxAge = TimeSpan.FromDays(7);
@@ -57,8 +47,36 @@ public sealed record PersonCommand(
         {
             new JsonStringEnumConverter<CommandKind>(JsonNamingPolicy.CamelCase),
             new JsonStringEnumConverter<OptOutLevel>(JsonNamingPolicy.CamelCase),
+            new JsonStringEnumConverter<ProofKind>(JsonNamingPolicy.CamelCase),
         },
     };
+
+    /// <summary>Random; a command that arrives again is recognised by it.</summary>
+    public Guid Id { get; init; }
+
+    /// <summary>When it was given. Commands whose time is further than <see cref="MaxAge"/> from now are ignored.</summary>
+    public DateTimeOffset At { get; init; }
+
+    /// <summary>The address that the command is about, trimmed and in lower case.</summary>
+    public string? Email { get; init; }
+
+    /// <summary>Network of the caller, for limits.</summary>
+    public string? Network { get; init; }
+
+    /// <summary>Token of the followed link.</summary>
+    public string? Token { get; init; }
+
+    /// <summary>From whom the address shall be hidden.</summary>
+    public OptOutLevel Level { get; init; }
+
+    /// <summary>Hash of the API key that shall get <see cref="Domain"/>.</summary>
+    public string? Key { get; init; }
+
+    /// <summary>Lower-case ASCII.</summary>
+    public string? Domain { get; init; }
+
+    /// <summary>How the domain is proven. If by a mail to a mailbox of it, there is no <see cref="Email"/>.</summary>
+    public ProofKind? Proof { get; init; }
 
     internal byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, Json);
 
@@ -92,4 +110,13 @@ public enum CommandKind
 
     /// <summary>The owner of an API key has proven a domain by its DNS.</summary>
     VerifyDomain,
+
+    /// <summary>Subscribe an address to a domain, or give the domain to an API key, once it is proven and confirmed.</summary>
+    RequestDomain,
+
+    /// <summary>The recipient of the mail about a domain confirms it.</summary>
+    ConfirmDomain,
+
+    /// <summary>The subscriber of a domain wants to see its accounts.</summary>
+    SignIn,
 }

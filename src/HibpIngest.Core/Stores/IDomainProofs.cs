@@ -1,13 +1,13 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The domains that owners of API keys have proven, and when each proof was checked.</summary>
+/// <summary>The domains that their owners have proven, and when each proof was checked.</summary>
 public interface IDomainProofs
 {
     /// <summary>Records a proof as checked now; replaces an earlier one.</summary>
     Task PutProofAsync(DomainProof proof, CancellationToken cancellationToken);
 
-    /// <summary>Returns the proofs that were last checked this long ago, or failed this long ago.</summary>
-    Task<IReadOnlyList<DomainProof>> ListDueProofsAsync(TimeSpan checkAfter, TimeSpan retryAfter, CancellationToken cancellationToken);
+    /// <summary>Returns all proofs by domain.</summary>
+    Task<IReadOnlyList<CheckedProof>> ListProofsAsync(CancellationToken cancellationToken);
 
     /// <summary>Records that a check failed, unless one had failed before.</summary>
     /// <returns>Whether one had.</returns>
@@ -16,6 +16,55 @@ public interface IDomainProofs
     Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken);
 }
 
-/// <param name="Key">Hash of the API key.</param>
+/// <param name="Holder">Who has the domain by it: the hash of an API key, or the <see cref="HolderOf">id of a subscription</see>.</param>
 /// <param name="Domain">Lower-case ASCII.</param>
-public sealed record DomainProof(string Key, string Domain);
+public sealed record DomainProof(string Holder, string Domain, ProofKind Kind)
+{
+    /// <summary>The subscription that has the domain; null: an API key has it.</summary>
+    public Guid? Subscription => Guid.TryParse(Holder, out var id) && Holder.Length == HolderOf(id).Length ? id : null;
+
+    /// <summary>The mailbox that got the mail; null: the proof is of another kind.</summary>
+    public string? Mailbox => Kind.Mailbox(Domain);
+
+    public static string HolderOf(Guid subscription) => subscription.ToString("D");
+}
+
+/// <param name="FailedAt">When the last check failed; null: it succeeded.</param>
+public sealed record CheckedProof(DomainProof Proof, DateTimeOffset CheckedAt, DateTimeOffset? FailedAt);
+
+/// <summary>How a domain is proven. The names are stored: a contract.</summary>
+public enum ProofKind
+{
+    /// <summary>A TXT record.</summary>
+    Dns,
+
+    /// <summary>A file on its web server.</summary>
+    File,
+
+    /// <summary>A link in a mail to this mailbox of the domain, as the following ones.</summary>
+    Security,
+
+    Hostmaster,
+
+    Postmaster,
+
+    Webmaster,
+}
+
+public static class ProofKinds
+{
+    /// <summary>
+    /// The names of mailboxes that only those who run a domain read (RFC 2142), as certificate authorities and Have I Been Pwned use them.
+    /// </summary>
+    public static readonly IReadOnlyList<string> Mailboxes = ["security", "hostmaster", "postmaster", "webmaster"];
+
+    /// <summary>Returns the address of the mailbox in a domain; null: a proof of this kind needs no mail.</summary>
+    public static string? Mailbox(this ProofKind kind, string domain) =>
+        kind is ProofKind.Dns or ProofKind.File ? null : $"{kind.ToString().ToLowerInvariant()}@{domain}";
+
+    /// <summary>Returns the kind of this name.</summary>
+    /// <returns>Null: there is none.</returns>
+    public static ProofKind? Parse(string? name) =>
+        Enum.GetValues<ProofKind>().Cast<ProofKind?>().FirstOrDefault(
+            kind => string.Equals(kind.ToString(), name, StringComparison.OrdinalIgnoreCase));
+}

@@ -1,9 +1,13 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What a domain's owner has published in the DNS.</summary>
+/// <summary>What a domain's owner has published to prove it.</summary>
 public interface IDomainRecords
 {
     /// <summary>Returns the TXT records of a domain; none if it has none, or doesn't exist.</summary>
     /// <exception cref="Errors.StoreUnavailableException">The DNS gave no answer.</exception>
     Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken);
+
+    /// <summary>Returns the lines of the file <c>https://DOMAIN/.well-known/hibp-verify.txt</c>; none if there is none.</summary>
+    /// <exception cref="Errors.StoreUnavailableException">The web server can't be reached, or gave no answer.</exception>
+    Task<IReadOnlyList<string>> ReadFileAsync(string domain, CancellationToken cancellationToken);
 }

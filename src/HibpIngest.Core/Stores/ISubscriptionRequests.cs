@@ -4,22 +4,33 @@ namespace HibpIngest.Stores;
 public interface ISubscriptionRequests
 {
     /// <summary>
-    /// Records a request and the mail that it causes, unless a limit is reached. An address has one request at a time: another one extends
-    /// it. Deletes what has expired.
+    /// Records a request and the mail that it causes, unless a limit is reached. The same request is kept once: another one extends it.
+    /// Deletes what has expired.
     /// </summary>
     /// <param name="command">Id of the command; a repeated one is not counted again.</param>
-    /// <param name="email">Lower-case.</param>
     /// <param name="limits">In the order in which they are checked.</param>
     Task<RequestOutcome> RequestSubscriptionAsync(
-        Guid command, string email, IReadOnlyList<MailLimit> limits, TimeSpan validFor, CancellationToken cancellationToken);
+        Guid command, SubscriptionRequest wanted, IReadOnlyList<MailLimit> limits, TimeSpan validFor, CancellationToken cancellationToken);
+
+    /// <summary>Records the mail by which the subscriber of a domain signs in, unless there is none or a limit is reached.</summary>
+    /// <param name="command">Id of the command; a repeated one is not counted again.</param>
+    /// <param name="limits">In the order in which they are checked.</param>
+    Task<RequestOutcome> RequestSignInAsync(
+        Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken);
 
     /// <summary>Finds the request or the subscription of an id.</summary>
     /// <returns>Null: it expired or was removed.</returns>
     Task<KnownSubscription?> FindSubscriptionAsync(Guid id, CancellationToken cancellationToken);
 
-    /// <summary>Turns a request into a subscription, unless the address has one, and deletes the suppression of this hash.</summary>
-    /// <returns>The subscription for which a mail is due; null: none is, because the request is gone or the mail was sent.</returns>
-    Task<MailDue?> VerifySubscriptionAsync(Guid command, Guid request, string suppression, CancellationToken cancellationToken);
+    /// <summary>
+    /// Turns a request into a subscription, unless there is one, deletes the suppressions of these hashes, and records the proof of its
+    /// domain. Of a request for an API key it only records the proof.
+    /// </summary>
+    /// <returns>
+    /// The subscription for which a mail is due; null: none is, because the request is gone or is for an API key, or the mail was sent.
+    /// </returns>
+    Task<MailDue?> VerifySubscriptionAsync(
+        Guid command, Guid request, IReadOnlyCollection<string> suppressions, CancellationToken cancellationToken);
 
     /// <summary>Records that the mail of a command was sent or given up.</summary>
     Task RecordCommandMailAsync(Guid command, CancellationToken cancellationToken);
@@ -50,4 +61,19 @@ public sealed record MailDue(Guid Subscription, string Email)
 
 /// <param name="Subscription">The address, and the domain that it watches.</param>
 /// <param name="IsVerified">False: it is a request.</param>
-public sealed record KnownSubscription(Subscription Subscription, bool IsVerified);
+/// <param name="Key">Hash of the API key that a request is for; null: for the address itself.</param>
+public sealed record KnownSubscription(Subscription Subscription, bool IsVerified, string? Key = null);
+
+/// <param name="Email">Lower-case; gets the mail that confirms it.</param>
+/// <param name="Domain">The domain that it watches, lower-case ASCII; null: the address itself.</param>
+/// <param name="Proof">How the domain is proven; null: there is no domain.</param>
+/// <param name="Key">Hash of the API key that gets the domain; null: it becomes a subscription.</param>
+public sealed record SubscriptionRequest(string Email, string? Domain = null, ProofKind? Proof = null, string? Key = null)
+{
+    // ToString must not show the address.
+    private bool PrintMembers(System.Text.StringBuilder builder)
+    {
+        builder.Append(Proof);
+        return true;
+    }
+}

@@ -86,6 +86,7 @@ public static class EventIds
     public const int ProvenDomainsFailed = 4210;
     public const int ProvenDomainsLapsed = 4211;
     public const int ProvenDomainsNotChecked = 4212;
+    public const int ProvenDomainsRefused = 4213;
     public const int CatalogueReaderDown = 5001;
     public const int CatalogueReaderUp = 5002;
     public const int LayoutReadsDown = 5010;

@@ -61,33 +61,23 @@ public sealed class MailComposer
             notification, breach, domainAccounts, complete, out var csv, Logo);
         return Compose(
             Invariant(notification.Id), $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date,
-            _links?.Unsubscribe(notification.Subscription), csv, notification.Domain);
+            Unsubscribe(notification.Subscription), csv, notification.Domain);
     }
 
-    /// <summary>Composes the mail with the link by which a person verifies an address.</summary>
+    /// <summary>Composes a short mail to a person.</summary>
     /// <param name="command">Id of the command that causes the mail.</param>
     /// <exception cref="BadInputException">The address can't be mailed to.</exception>
-    public OutgoingMail ComposeVerification(Guid command, MailDue due, string link, DateTimeOffset date)
+    public OutgoingMail Compose(Guid command, MailDue due, PersonMail content, DateTimeOffset date)
     {
         var values = Values(due.Email, due.Subscription, Logo);
-        values["link"] = link;
+        values["heading"] = content.Heading;
+        values["before"] = content.Before;
+        values["link"] = content.Link;
+        values["button"] = content.Button;
+        values["after"] = content.After;
+        values["why"] = content.Why;
         return Compose(command, due, new MailParts(
-            "Confirm your address for breach notifications", Wrap(_templates.VerifyText.Render(values)),
-            _templates.VerifyHtml.Render(values)), date);
-    }
-
-    /// <summary>Composes the mail with the link by which a person has an address hidden.</summary>
-    /// <param name="command">Id of the command that causes the mail.</param>
-    /// <exception cref="BadInputException">The address can't be mailed to.</exception>
-    public OutgoingMail ComposeOptOut(Guid command, MailDue due, string link, OptOutLevel level, DateTimeOffset date)
-    {
-        var values = Values(due.Email, due.Subscription, Logo);
-        values["link"] = link;
-        values["fromAll"] = level == OptOutLevel.All;
-        values["fromPublic"] = level != OptOutLevel.All;
-        return Compose(command, due, new MailParts(
-            "Confirm that your address shall be hidden", Wrap(_templates.OptOutText.Render(values)),
-            _templates.OptOutHtml.Render(values)), date);
+            content.Subject, Wrap(_templates.MessageText.Render(values)), _templates.MessageHtml.Render(values)), date);
     }
 
     /// <summary>Composes the mail that confirms a subscription.</summary>
@@ -124,10 +114,13 @@ public sealed class MailComposer
         return Compose("0", $"hibp-test-{Guid.NewGuid():N}", to, parts, date, unsubscribe: null);
     }
 
+    // A mail to a mailbox of a domain that an API key has is about no subscription.
+    private string? Unsubscribe(Guid subscription) => subscription == Guid.Empty ? null : _links?.Unsubscribe(subscription);
+
     private string? Logo => _logo is null ? _service.Logo : "cid:" + MailLogo.ContentId;
 
     private OutgoingMail Compose(Guid command, MailDue due, MailParts parts, DateTimeOffset date) => MailSyntax.IsAddress(due.Email)
-        ? Compose($"{command:N}", $"hibp-{command:N}", due.Email, parts, date, _links?.Unsubscribe(due.Subscription))
+        ? Compose($"{command:N}", $"hibp-{command:N}", due.Email, parts, date, Unsubscribe(due.Subscription))
         : throw new BadInputException("the address of a subscription is not one that a mail can be sent to");
 
     private OutgoingMail Compose(
@@ -197,9 +190,7 @@ public sealed class MailComposer
             _ = Write(company, breach, ["a"], complete: false, out _, "logo");
         }
         var due = new MailDue(Guid.Empty, person.Email);
-        _ = ComposeVerification(Guid.Empty, due, "https://example.com/", DateTimeOffset.UnixEpoch);
-        foreach (var level in (OptOutLevel[])[OptOutLevel.Public, OptOutLevel.All])
-            _ = ComposeOptOut(Guid.Empty, due, "https://example.com/", level, DateTimeOffset.UnixEpoch);
+        _ = Compose(Guid.Empty, due, PersonMail.Verify(due.Email, "https://example.com/"), DateTimeOffset.UnixEpoch);
         _ = ComposeWelcome(Guid.Empty, due, [], DateTimeOffset.UnixEpoch);
         _ = ComposeWelcome(Guid.Empty, due, [full], DateTimeOffset.UnixEpoch);
     }
@@ -240,7 +231,7 @@ public sealed class MailComposer
         ["contact"] = _service.Contact,
         ["footer"] = (_service.Name ?? _service.Address ?? _service.Contact) is not null,
         ["unsubscribe"] = _service.UnsubscribeAddress,
-        ["unsubscribeLink"] = _links?.Unsubscribe(subscription),
+        ["unsubscribeLink"] = Unsubscribe(subscription),
         ["logo"] = logo,
     };
 

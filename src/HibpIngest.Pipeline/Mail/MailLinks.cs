@@ -21,6 +21,15 @@ public sealed class MailLinks(InstallationKeys keys, IOptions<SiteOptions> site)
     public string OptOut(Guid request, OptOutLevel level, DateTimeOffset expires) => Link(
         "optout/confirm", level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic, request, expires);
 
+    /// <summary>Returns the link with which a domain is confirmed.</summary>
+    public string Domain(Guid request, DateTimeOffset expires) => Link("domains/confirm", LinkPurpose.Domain, request, expires);
+
+    /// <summary>Returns the link with which the owner of a domain signs in.</summary>
+    public string SignIn(string secret) => $"{Domains}/open?t={secret}";
+
+    /// <summary>Address of the page about domains.</summary>
+    public string Domains => $"{site.Value.WebUrl}/domains";
+
     private string Link(string page, LinkPurpose purpose, Guid id, DateTimeOffset? expires) =>
         $"{site.Value.WebUrl}/{page}?t={keys.Links!.Create(purpose, id, expires)}";
 }

@@ -111,13 +111,11 @@ internal sealed partial class MailTemplate
 /// <summary>The templates: the built-in ones, except those that a folder replaces.</summary>
 internal sealed record MailTemplates(
     MailTemplate IndividualText, MailTemplate IndividualHtml, MailTemplate DomainText, MailTemplate DomainHtml,
-    MailTemplate VerifyText, MailTemplate VerifyHtml, MailTemplate WelcomeText, MailTemplate WelcomeHtml, MailTemplate OptOutText,
-    MailTemplate OptOutHtml)
+    MailTemplate MessageText, MailTemplate MessageHtml, MailTemplate WelcomeText, MailTemplate WelcomeHtml)
 {
     private static readonly string[] Names =
     [
-        "individual.txt", "individual.html", "domain.txt", "domain.html", "verify.txt", "verify.html", "welcome.txt", "welcome.html",
-        "optout.txt", "optout.html",
+        "individual.txt", "individual.html", "domain.txt", "domain.html", "message.txt", "message.html", "welcome.txt", "welcome.html",
     ];
 
     public static MailTemplates Read(string? folder)
@@ -132,7 +130,7 @@ internal sealed record MailTemplates(
             }
             var all = Names.Select(
                 name => custom.Contains(name) ? MailTemplate.LoadFile(Path.Combine(folder!, name)) : MailTemplate.Load(name)).ToList();
-            return new MailTemplates(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7], all[8], all[9]);
+            return new MailTemplates(all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]);
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {

@@ -6,27 +6,39 @@ namespace HibpIngest.Pipeline.People;
 /// <summary>Does what people want by the links of their mails. Each method returns why the command is ignored, or null.</summary>
 public sealed class FollowedLinks(
     InstallationKeys keys, ISubscriptionRequests requests, RequestMails mails, SubscriberOperations subscribers, OptOutOperations optOuts,
-    TimeProvider time)
+    IApiKeys apiKeys, TimeProvider time)
 {
     private const string NoEffect = "its link has no effect";
 
     public async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         // Found again by a redelivery, too: its request has become a subscription.
-        if (await FindAsync(command, LinkPurpose.Verify, cancellationToken) is not var (id, known))
+        var purpose = command.Kind == CommandKind.ConfirmDomain ? LinkPurpose.Domain : LinkPurpose.Verify;
+        if (await FindAsync(command, purpose, cancellationToken) is not var (id, known))
             return NoEffect;
-        var hash = keys.Suppression!.HashOf(known.Subscription.Email);
+        var (email, domain) = known.Subscription;
+        if (known.Key is { } key)
+        {
+            if (!await apiKeys.SetDomainAsync(key, domain!, isProven: true, cancellationToken))
+                return "its API key is gone";
+            await requests.VerifySubscriptionAsync(command.Id, id, [], cancellationToken);
+            return null;
+        }
+        string[] hashes = [keys.Suppression!.HashOf(email), .. domain is null ? (string[])[] : [keys.Suppression.HashOf(email, domain)]];
         // Only a request lifts a suppression: a verified address may have been suppressed since.
         if (!known.IsVerified)
-            await subscribers.LiftAsync(hash, cancellationToken);
-        if (await requests.VerifySubscriptionAsync(command.Id, id, hash, cancellationToken) is { } due)
-            await mails.WelcomeAsync(command, due, cancellationToken);
+        {
+            foreach (var hash in hashes)
+                await subscribers.LiftAsync(hash, cancellationToken);
+        }
+        if (await requests.VerifySubscriptionAsync(command.Id, id, hashes, cancellationToken) is { } due)
+            await mails.WelcomeAsync(command, due, domain, cancellationToken);
         return null;
     }
 
     public async Task<string?> UnsubscribeAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _)))
+        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _, _)))
             return NoEffect;
         await subscribers.RemoveAsync(
             [subscription.Email], subscription.Domain is { } domain ? [domain] : [], SuppressionReason.Unsubscribed, cancellationToken);
@@ -36,7 +48,7 @@ public sealed class FollowedLinks(
     public async Task<string?> OptOutAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
-        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _))
+        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _, _))
             || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
         {
             return NoEffect;

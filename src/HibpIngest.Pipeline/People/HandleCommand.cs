@@ -28,11 +28,16 @@ public sealed partial class HandleCommand(
         }
         var ignored = command.Kind switch
         {
-            CommandKind.Subscribe or CommandKind.RequestOptOut => await mails.RequestAsync(command, cancellationToken),
+            CommandKind.Subscribe or CommandKind.RequestOptOut => await mails.RequestAsync(
+                command with { Domain = null, Proof = null, Key = null }, cancellationToken),
             CommandKind.Verify => await links.VerifyAsync(command, cancellationToken),
             CommandKind.Unsubscribe => await links.UnsubscribeAsync(command, cancellationToken),
             CommandKind.OptOut => await links.OptOutAsync(command, cancellationToken),
             CommandKind.VerifyDomain => await domains.VerifyAsync(command, cancellationToken),
+            CommandKind.RequestDomain => await domains.RefuseAsync(command, cancellationToken)
+                ?? await mails.RequestAsync(command, cancellationToken),
+            CommandKind.ConfirmDomain => await links.VerifyAsync(command, cancellationToken),
+            CommandKind.SignIn => await mails.SignInAsync(command, cancellationToken),
             _ => throw new UnreadableMessageException("the command is of a kind that only a newer program knows"),
         };
         if (ignored is null)

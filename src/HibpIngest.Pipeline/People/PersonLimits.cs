@@ -1,31 +1,58 @@
+using HibpIngest.Pipeline.Subscribers;
+
 namespace HibpIngest.Pipeline.People;
 
 /// <summary>
 /// The limits of mails that anybody can cause, counted in SQL over all hosts. Each is a window that ends now, not an hour of the clock.
 /// </summary>
 /// <param name="keys">The suppression key hashes what the counters are kept under.</param>
-public sealed class PersonLimits(IOptions<MailOptions> options, InstallationKeys keys)
+public sealed class PersonLimits(
+    IOptions<MailOptions> options, InstallationKeys keys, IOptOuts optOuts, SubscriberOperations subscribers)
 {
     /// <summary>The key that counts all mails.</summary>
     public const string All = "all";
 
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
 
+    /// <returns>Why an address can't be mailed to, or null.</returns>
+    public async Task<string?> RefuseAsync(string? email, CancellationToken cancellationToken)
+    {
+        if (email is null || !AccountRules.TryParse(email, out var alias, out var domain, out _) || !MailSyntax.IsAddress(email))
+            return "it names no address";
+        return await optOuts.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All
+            ? "the address is hidden from all, and gets no mail" : null;
+    }
+
     /// <summary>Returns the limits of a request, in the order in which they are checked.</summary>
     /// <param name="network">The caller's network.</param>
-    /// <param name="isSuppressed">Whether the address has unsubscribed, or mails to it were refused.</param>
-    public IReadOnlyList<MailLimit> Of(string email, string network, bool isSuppressed)
+    public async Task<IReadOnlyList<MailLimit>> OfAsync(string email, string network, CancellationToken cancellationToken)
     {
-        var key = keys.Suppression!;
-        var address = key.HashOf(email);
+        // It has unsubscribed, or mails to it were refused.
+        var isSuppressed = await subscribers.IsSuppressedAsync(email, cancellationToken);
+        var address = keys.Suppression!.HashOf(email);
         return
         [
             new(address, Hour, 1), new(address, TimeSpan.FromDays(1), 3),
             .. isSuppressed ? [new MailLimit(address, TimeSpan.FromDays(30), 1)] : (MailLimit[])[],
-            // No address has a space, so that these hashes are no address' suppression.
-            new(key.HashOf($"network {network}"), Hour, 20),
-            new(key.HashOf($"domain {email[(email.IndexOf('@') + 1)..]}"), Hour, 200),
-            new(All, Hour, options.Value.VerifyPerHour),
+            .. Common(email, network),
         ];
     }
+
+    /// <summary>Returns the limits of a subscriber's request to sign in.</summary>
+    /// <param name="network">The caller's network.</param>
+    public IReadOnlyList<MailLimit> OfSignIn(string email, string network)
+    {
+        var address = Of($"sign in {email}");
+        return [new(address, Hour, 5), new(address, TimeSpan.FromDays(1), 20), .. Common(email, network)];
+    }
+
+    private MailLimit[] Common(string email, string network) =>
+    [
+        new(Of($"network {network}"), Hour, 20),
+        new(Of($"domain {email[(email.IndexOf('@') + 1)..]}"), Hour, 200),
+        new(All, Hour, options.Value.VerifyPerHour),
+    ];
+
+    // No address has a space, so that these hashes are no address' suppression.
+    private string Of(string text) => keys.Suppression!.HashOf(text);
 }

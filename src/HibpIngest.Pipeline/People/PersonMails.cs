@@ -8,24 +8,50 @@ public sealed class PersonMails(
     ICatalogue catalogue, IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer,
     MailLinks links)
 {
-    /// <summary>Sends the link by which the owner of an address confirms a subscription or an opt-out.</summary>
+    /// <summary>Sends the link by which the owner of an address confirms what was requested.</summary>
     /// <param name="expires">When the link expires.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
     public Task SendConfirmationAsync(PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
-        sender.SendAsync(
-            command.Kind == CommandKind.RequestOptOut
-                ? composer.Value.ComposeOptOut(
-                    command.Id, due, links.OptOut(due.Subscription, command.Level, expires), command.Level, command.At)
-                : composer.Value.ComposeVerification(command.Id, due, links.Verify(due.Subscription, expires), command.At),
-            cancellationToken);
+        SendAsync(command.Id, due, command.At, command.Kind switch
+        {
+            CommandKind.RequestOptOut => PersonMail.HideAddress(
+                due.Email, command.Level, links.OptOut(due.Subscription, command.Level, expires)),
+            CommandKind.RequestDomain => PersonMail.ConfirmDomain(
+                due.Email, command.Domain!, isProven: command.Proof!.Value.Mailbox(command.Domain!) is null, command.Key is not null,
+                links.Domain(due.Subscription, expires)),
+            _ => PersonMail.Verify(due.Email, links.Verify(due.Subscription, expires)),
+        }, cancellationToken);
 
-    /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
+    /// <summary>Sends the link by which the owner of a domain signs in.</summary>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
-    public async Task SendWelcomeAsync(PersonCommand command, MailDue due, CancellationToken cancellationToken) => await sender.SendAsync(
-        composer.Value.ComposeWelcome(command.Id, due, await FindBreachesAsync(due.Email, cancellationToken), command.At),
-        cancellationToken);
+    public Task SendSignInAsync(PersonCommand command, MailDue due, string secret, CancellationToken cancellationToken) => SendAsync(
+        command.Id, due, command.At, PersonMail.SignIn(command.Domain!, links.SignIn(secret)), cancellationToken);
+
+    /// <summary>Says that a domain's proof is missing, or has ended.</summary>
+    /// <param name="id">The same for the same message.</param>
+    /// <param name="retryAfterDays">When a missing proof is checked again; null: it has ended.</param>
+    /// <exception cref="BadInputException">Permanently refused.</exception>
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    public Task SendProofNoticeAsync(
+        Guid id, MailDue due, DateTimeOffset at, DomainProof proof, int? retryAfterDays, CancellationToken cancellationToken) => SendAsync(
+        id, due, at, retryAfterDays is { } days ? PersonMail.ProofFailed(proof, days, links.Domains)
+            : PersonMail.ProofLapsed(proof, links.Domains), cancellationToken);
+
+    /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
+    /// <param name="domain">The domain that is subscribed to; null: the address itself.</param>
+    /// <exception cref="BadInputException">Permanently refused.</exception>
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    public async Task SendWelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>
+        await (domain is null
+            ? sender.SendAsync(
+                composer.Value.ComposeWelcome(command.Id, due, await FindBreachesAsync(due.Email, cancellationToken), command.At),
+                cancellationToken)
+            : SendAsync(command.Id, due, command.At, PersonMail.DomainConfirmed(domain, links.Domains), cancellationToken));
+
+    private Task SendAsync(Guid id, MailDue due, DateTimeOffset date, PersonMail content, CancellationToken cancellationToken) =>
+        sender.SendAsync(composer.Value.Compose(id, due, content, date), cancellationToken);
 
     // From the database and the layout that is read, as the catalogue's readers would find them, but with sensitive ones.
     private async Task<IReadOnlyList<Breach>> FindBreachesAsync(string email, CancellationToken cancellationToken)

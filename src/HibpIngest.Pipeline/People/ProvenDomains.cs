@@ -3,81 +3,104 @@ using HibpIngest.People;
 namespace HibpIngest.Pipeline.People;
 
 /// <summary>
-/// Gives API keys the domains that their owners prove by the DNS, and checks the proofs again. The proof is recorded first, so that no
-/// domain escapes the later checks.
+/// Decides whether a domain is proven, and checks the proofs again. A proof is recorded first, so that no domain escapes the later checks.
 /// </summary>
 public sealed partial class ProvenDomains(
-    IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, InstallationKeys keys, ILogger<ProvenDomains> log)
+    IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, ISubscriptionRequests requests, InstallationKeys keys,
+    LapsingProofs lapsing, TimeProvider time)
 {
-    // As long as a certificate's domain validation used to last, and time to repair a DNS that was moved.
+    // As long as a certificate's domain validation used to last.
     private static readonly TimeSpan CheckAfter = TimeSpan.FromDays(90);
-    private static readonly TimeSpan RetryAfter = TimeSpan.FromDays(7);
+
+    // A mailbox can't be checked without another mail.
+    private static readonly TimeSpan MailboxLasts = TimeSpan.FromDays(365);
 
     /// <summary>Adds a domain to a key, if its DNS proves it: the web app's own look-up is not trusted.</summary>
     /// <returns>Why the command is ignored, or null.</returns>
     /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
     public async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (command.Key is not { } key || !AccountRules.TryParseDomain(command.Domain ?? "", out var domain, out _)
-            || !ClaimableDomains.CanHaveOwner(domain))
-        {
-            return "it names no domain that can have an owner";
-        }
-        if (await apiKeys.FindAsync(key, cancellationToken) is not { } found || !found.Scopes.HasFlag(KeyScopes.Verify))
-            return "its API key may not add domains";
-        var proof = new DomainProof(key, domain);
-        if (!await IsProvenAsync(proof, cancellationToken))
-            return "the domain's DNS does not prove it";
+        command = command with { Proof = ProofKind.Dns };
+        if (command.Key is null)
+            return "it names no API key";
+        if (await RefuseAsync(command, cancellationToken) is { } reason)
+            return reason;
+        var proof = new DomainProof(command.Key, command.Domain!, ProofKind.Dns);
         await proofs.PutProofAsync(proof, cancellationToken);
-        await apiKeys.SetDomainAsync(key, domain, isProven: true, cancellationToken);
+        await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: true, cancellationToken);
         return null;
     }
 
-    /// <summary>Checks the proofs that are due; a second failure, a week after the first, takes the domain from the key.</summary>
+    /// <summary>Checks that a domain may be claimed, and is proven unless a mail to it will.</summary>
+    /// <returns>Why the command is ignored, or null.</returns>
+    /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
+    public async Task<string?> RefuseAsync(PersonCommand command, CancellationToken cancellationToken)
+    {
+        if (command.Proof is not { } kind || command.Domain is not { } domain || !AccountRules.TryParseDomain(domain, out var parsed, out _)
+            || parsed != domain || !ClaimableDomains.CanHaveOwner(domain))
+        {
+            return "it names no domain that can have an owner";
+        }
+        if (command.Key is { } key
+            && (await apiKeys.FindAsync(key, cancellationToken) is not { } found || !found.Scopes.HasFlag(KeyScopes.Verify)))
+        {
+            return "its API key may not add domains";
+        }
+        if (kind.Mailbox(domain) is not null)
+            return null;
+        if ((command.Key ?? command.Email) is not { } holder)
+            return "it names no address";
+        return await IsProvenAsync(kind, holder, domain, cancellationToken) ? null : "its domain is not proven";
+    }
+
+    /// <summary>Checks the proofs that are due; a second failure, a week after the first, ends one.</summary>
     public async Task CheckAsync(CancellationToken cancellationToken)
     {
-        foreach (var proof in await proofs.ListDueProofsAsync(CheckAfter, RetryAfter, cancellationToken))
+        var now = time.GetUtcNow();
+        foreach (var (proof, checkedAt, failedAt) in await proofs.ListProofsAsync(cancellationToken))
         {
+            var dueAt = failedAt is { } failed ? failed + LapsingProofs.RetryAfter
+                : checkedAt + (proof.Mailbox is null ? CheckAfter : MailboxLasts);
+            if (dueAt > now)
+                continue;
             try
             {
-                await CheckAsync(proof, cancellationToken);
+                await CheckAsync(proof, now - dueAt, cancellationToken);
             }
             catch (StoreUnavailableException e)
             {
                 // Checked again tomorrow. The servers of one domain may be broken for weeks, and must not keep the others from their check.
-                LogNotChecked(proof.Domain, e.Message);
+                lapsing.LogNotChecked(proof.Domain, e.Message);
             }
         }
     }
 
-    private async Task CheckAsync(DomainProof proof, CancellationToken cancellationToken)
+    private async Task CheckAsync(DomainProof proof, TimeSpan overdue, CancellationToken cancellationToken)
     {
-        if (await apiKeys.FindAsync(proof.Key, cancellationToken) is not { } key)
-            await proofs.DeleteProofAsync(proof, cancellationToken); // revoked
-        else if (await IsProvenAsync(proof, cancellationToken))
+        if (await FindHolderAsync(proof, cancellationToken) is not { } holder)
+            await proofs.DeleteProofAsync(proof, cancellationToken); // revoked or unsubscribed
+        else if (proof.Mailbox is null && await IsProvenAsync(proof.Kind, holder, proof.Domain, cancellationToken))
             await proofs.PutProofAsync(proof, cancellationToken);
-        else if (!await proofs.RecordFailedCheckAsync(proof, cancellationToken))
-            LogFailed(key.Name, proof.Domain, RetryAfter.Days);
         else
-        {
-            await apiKeys.SetDomainAsync(proof.Key, proof.Domain, isProven: false, cancellationToken);
-            await proofs.DeleteProofAsync(proof, cancellationToken);
-            LogLapsed(key.Name, proof.Domain);
-        }
+            await lapsing.FailAsync(proof, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
     }
 
-    private async Task<bool> IsProvenAsync(DomainProof proof, CancellationToken cancellationToken) =>
-        (await records.ListTextAsync(proof.Domain, cancellationToken)).Any(
-            record => keys.Links!.Proves(record, proof.Key, proof.Domain));
+    /// <returns>The key's hash or the subscriber's address; null: it has the domain no more.</returns>
+    private async Task<string?> FindHolderAsync(DomainProof proof, CancellationToken cancellationToken)
+    {
+        if (proof.Subscription is not { } id)
+        {
+            return await apiKeys.FindAsync(proof.Holder, cancellationToken) is { } key
+                && key.Domains.Contains(proof.Domain, StringComparer.Ordinal) ? proof.Holder : null;
+        }
+        return await requests.FindSubscriptionAsync(id, cancellationToken) is { IsVerified: true, Subscription: var known }
+            && known.Domain == proof.Domain ? known.Email : null;
+    }
 
-    [LoggerMessage(
-        EventIds.ProvenDomainsFailed, LogLevel.Warning,
-        "key {Key}: the DNS of {Domain} no longer proves it; checked again in {Days} days")]
-    private partial void LogFailed(string key, string domain, int days);
-
-    [LoggerMessage(EventIds.ProvenDomainsNotChecked, LogLevel.Warning, "proof of {Domain}: not checked: {Reason}")]
-    private partial void LogNotChecked(string domain, string reason);
-
-    [LoggerMessage(EventIds.ProvenDomainsLapsed, LogLevel.Warning, "key {Key}: lost {Domain}, because its DNS no longer proves it")]
-    private partial void LogLapsed(string key, string domain);
+    private async Task<bool> IsProvenAsync(ProofKind kind, string holder, string domain, CancellationToken cancellationToken)
+    {
+        var lines = kind == ProofKind.Dns ? await records.ListTextAsync(domain, cancellationToken)
+            : await records.ReadFileAsync(domain, cancellationToken);
+        return lines.Any(line => keys.Links!.Proves(line, holder, domain));
+    }
 }

@@ -1,13 +1,11 @@
 using HibpIngest.People;
 using HibpIngest.Pipeline.Mail;
-using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.People;
 
 /// <summary>The mails that people's commands cause: within the limits, and once for each command.</summary>
 public sealed partial class RequestMails(
-    ISubscriptionRequests requests, SubscriberOperations subscribers, IOptOuts optOuts, PersonLimits limits, PersonMails mails,
-    TimeProvider time, ILogger<RequestMails> log)
+    ISubscriptionRequests requests, ISignIns signIns, PersonLimits limits, PersonMails mails, TimeProvider time, ILogger<RequestMails> log)
 {
     /// <summary>For how long a request can be confirmed.</summary>
     public static readonly TimeSpan RequestsLast = TimeSpan.FromDays(7);
@@ -20,16 +18,41 @@ public sealed partial class RequestMails(
     /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> RequestAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (command.Email?.ToLowerInvariant() is not { } email || !AccountRules.TryParse(email, out var alias, out var domain, out _)
-            || !MailSyntax.IsAddress(email))
+        var email = (command.Proof?.Mailbox(command.Domain!) ?? command.Email)?.ToLowerInvariant();
+        if (await limits.RefuseAsync(email, cancellationToken) is { } reason)
+            return reason;
+        var outcome = await requests.RequestSubscriptionAsync(
+            command.Id, new SubscriptionRequest(email!, command.Domain, command.Proof, command.Key),
+            await limits.OfAsync(email!, command.Network ?? "", cancellationToken), RequestsLast, cancellationToken);
+        return await SendAsync(command, outcome, due => mails.SendConfirmationAsync(
+            command, due, command.At + RequestsLast, cancellationToken));
+    }
+
+    /// <summary>Mails the link by which the subscriber of a domain signs in.</summary>
+    /// <returns>Why it is ignored, or null.</returns>
+    /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
+    public async Task<string?> SignInAsync(PersonCommand command, CancellationToken cancellationToken)
+    {
+        var email = command.Email?.ToLowerInvariant();
+        if (await limits.RefuseAsync(email, cancellationToken) is { } reason)
+            return reason;
+        if (command.Domain is null || !AccountRules.TryParseDomain(command.Domain, out var domain, out _))
+            return "it names no domain";
+        var outcome = await requests.RequestSignInAsync(
+            command.Id, email!, domain, limits.OfSignIn(email!, command.Network ?? ""), cancellationToken);
+        if (outcome is { Due: null, Reached: null })
+            return "the address is not subscribed to the domain, or has its mail";
+        return await SendAsync(command, outcome, async due =>
         {
-            return "it names no address";
-        }
-        if (await optOuts.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All)
-            return "the address is hidden from all, and gets no mail";
-        var isSuppressed = await subscribers.IsSuppressedAsync(email, cancellationToken);
-        var (due, reached) = await requests.RequestSubscriptionAsync(
-            command.Id, email, limits.Of(email, command.Network ?? "", isSuppressed), RequestsLast, cancellationToken);
+            var (secret, row) = SignIn.Create(domain, time.GetUtcNow());
+            await signIns.AddAsync(row, cancellationToken);
+            await mails.SendSignInAsync(command, due, secret, cancellationToken);
+        });
+    }
+
+    private async Task<string?> SendAsync(PersonCommand command, RequestOutcome outcome, Func<MailDue, Task> sendAsync)
+    {
+        var (due, reached) = outcome;
         if (reached is { Key: PersonLimits.All })
         {
             throw new StoreUnavailableException($"{reached.Max} verification mails were sent within an hour (HIBP_VERIFYPERHOUR); this one "
@@ -38,14 +61,15 @@ public sealed partial class RequestMails(
         if (reached is not null)
             return "a limit of mails is reached";
         if (due is not null)
-            await SendAsync(command, () => mails.SendConfirmationAsync(command, due, command.At + RequestsLast, cancellationToken));
+            await SendAsync(command, () => sendAsync(due));
         return null;
     }
 
     /// <summary>Mails the confirmation of a subscription.</summary>
+    /// <param name="domain">The domain that is subscribed to; null: the address itself.</param>
     /// <exception cref="StoreUnavailableException">It can't be sent now.</exception>
-    public Task WelcomeAsync(PersonCommand command, MailDue due, CancellationToken cancellationToken) =>
-        SendAsync(command, () => mails.SendWelcomeAsync(command, due, cancellationToken));
+    public Task WelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>
+        SendAsync(command, () => mails.SendWelcomeAsync(command, due, domain, cancellationToken));
 
     private async Task SendAsync(PersonCommand command, Func<Task> sendAsync)
     {

@@ -3,7 +3,7 @@ namespace HibpIngest.Pipeline.Setup;
 /// <summary>Creates the containers, queues and the register's table, where they are missing.</summary>
 public sealed class StoreContainers(
     IBreachBlobs blobs, IJournalBlobs journal, ICallbackBlobs callbacks, IMessageQueues queues, IStoreRegister register,
-    IOptions<JournalOptions> options)
+    ISignIns signIns, IOptions<JournalOptions> options)
 {
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
@@ -14,5 +14,6 @@ public sealed class StoreContainers(
         foreach (var queue in QueueNames.AllWithPoison)
             await queues.Get(queue).CreateAsync(cancellationToken);
         await register.CreateAsync(cancellationToken);
+        await signIns.CreateAsync(cancellationToken);
     }
 }

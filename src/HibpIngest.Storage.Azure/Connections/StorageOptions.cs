@@ -17,6 +17,7 @@ public sealed class StorageOptions
     public string PasswordsContainer { get; init; } = IPasswordBlobs.Container;
 
     /// <summary>Name of both the table and the container of hashes to be added to Pwned Passwords.</summary>
+    public string SignInsTable { get; init; } = "hibpgrants";
     public string PasswordAppends { get; init; } = IPasswordAppends.Name;
 
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;

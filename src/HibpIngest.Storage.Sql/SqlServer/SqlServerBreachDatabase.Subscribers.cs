@@ -53,14 +53,14 @@ public sealed partial class SqlServerBreachDatabase
         }, cancellationToken, isLong: true);
     }
 
-    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email)
+    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email, string domain)
     {
-        var (domain, alias) = MatchedBy(email, "");
+        var (matchDomain, matchAlias) = MatchedBy(email, domain);
         return session.ExecuteAsync("""
             INSERT INTO dbo.subscribers (link_id, email, domain, match_domain, match_alias)
-            VALUES (@id, @email, '', @match_domain, @match_alias)
-            """, Id("@id", id), Text("@email", email, EmailLength), VarChar("@match_domain", domain, DomainLength),
-            VarChar("@match_alias", alias, AliasLength));
+            VALUES (@id, @email, @domain, @match_domain, @match_alias)
+            """, Id("@id", id), Text("@email", email, EmailLength), Text("@domain", domain, DomainLength),
+            VarChar("@match_domain", matchDomain, DomainLength), VarChar("@match_alias", matchAlias, AliasLength));
     }
 
     private static string ToJson((string Email, string Domain)[] subscriptions, SuppressionKey? hashes) => JsonSerializer.Serialize(

@@ -31,8 +31,8 @@ public sealed partial class SqliteBreachDatabase
             return new SubscribersImported(added, suppressed);
         }, cancellationToken);
 
-    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email) =>
-        InsertAsync(session, id, email, domain: "");
+    private protected override Task AddSubscriberAsync(ISqlSession session, Guid id, string email, string domain) =>
+        InsertAsync(session, id, email, domain);
 
     private static Task<int> InsertAsync(ISqlSession session, Guid id, string email, string domain)
     {

@@ -150,6 +150,7 @@ public sealed partial class TemplateTests
             $"{identity}: Storage Blob Data Reader on hibp/blobServices/default/containers/passwords",
             $"{identity}: Storage Queue Data Message Sender on hibp/queueServices/default/queues/hibp-commands",
             $"{identity}: Storage Queue Data Message Sender on hibp/queueServices/default/queues/passwords-append",
+            $"{identity}: Storage Table Data Contributor on hibp/tableServices/default/tables/hibpgrants",
             $"{identity}: Storage Table Data Contributor on hibp/tableServices/default/tables/passwordappends",
             $"{identity}: Storage Table Data Reader on hibp/tableServices/default/tables/accounts",
             $"{identity}: Storage Table Data Reader on hibp/tableServices/default/tables/hibpkeys",

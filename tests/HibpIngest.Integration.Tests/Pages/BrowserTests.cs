@@ -10,7 +10,7 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
 {
     private static readonly string[] Pages =
     [
-        "/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/subscribe", "/optout", "/privacy", "/nothing",
+        "/", "/breaches", "/breach/Alpha", "/breach/Hostile", "/subscribe", "/optout", "/domains", "/privacy", "/nothing",
         $"/verify?t={LinkTokens.Parse(PeopleRig.Key)!.Create(LinkPurpose.Verify, Guid.NewGuid())}",
     ];
 
@@ -107,6 +107,62 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         visit.AssertNoErrors();
     }
 
+    [BrowserTheory]
+    [InlineData(360)]
+    [InlineData(1280)]
+    public async Task Owner_proves_a_domain_signs_in_and_sees_its_accounts(int width)
+    {
+        var people = site.People;
+        await using var visit = await browser.VisitAsync(
+            new BrowserNewContextOptions { ViewportSize = new ViewportSize { Width = width, Height = 800 } });
+        var title = visit.Page.Locator("h1");
+        await visit.Page.GotoAsync($"{Address}/domains");
+        await visit.Page.FillAsync("#domain", "example.com");
+        await visit.Page.CheckAsync("input[value=file]");
+        await visit.Page.FillAsync("#email", "owner@example.net");
+        await visit.Page.Keyboard.PressAsync("Enter");
+        await Assertions.Expect(title).ToHaveTextAsync("Publish the proof");
+        await AssertFitsAsync(visit, width);
+
+        await visit.Page.GotoAsync($"{Address}/domains");
+        await visit.Page.FillAsync("#domain", "example.com");
+        await visit.Page.CheckAsync($"input[value={(width == 360 ? "hostmaster" : "postmaster")}]");
+        await visit.Page.Keyboard.PressAsync("Enter");
+        await Assertions.Expect(title).ToHaveTextAsync("Check the mailbox");
+        await people.RunToEndAsync();
+        var owner = people.Mails()[^1].To;
+        await visit.Page.GotoAsync(Address + PeopleRig.LinkIn(people.LastMail(), "domains/confirm"));
+        await visit.Page.ClickAsync("main button");
+        await Assertions.Expect(title).ToHaveTextAsync("The domain is confirmed");
+        await people.RunToEndAsync();
+
+        await visit.Page.GotoAsync($"{Address}/domains");
+        await visit.Page.FillAsync("#signin-domain", "example.com");
+        await visit.Page.FillAsync("#signin-email", owner);
+        await visit.Page.Keyboard.PressAsync("Enter");
+        await Assertions.Expect(title).ToHaveTextAsync("Check your mail");
+        await people.RunToEndAsync();
+        await visit.Page.GotoAsync(Address + PeopleRig.LinkIn(people.LastMail(), "domains/open"));
+        await visit.Page.ClickAsync("main button");
+        await Assertions.Expect(title).ToHaveTextAsync("example.com");
+        await visit.Page.ClickAsync("summary:has-text('Alpha Games')");
+        await Assertions.Expect(visit.Page.Locator("details[open] li")).ToHaveTextAsync([SiteFixture.InTwo]);
+        // A sensitive breach is shown to the owner, a hidden one to nobody.
+        await Assertions.Expect(visit.Page.Locator("summary:has-text('Gamma')")).ToHaveCountAsync(1);
+        await Assertions.Expect(visit.Page.Locator("summary:has-text('Hidden')")).ToHaveCountAsync(0);
+        await AssertFitsAsync(visit, width);
+        var csv = await visit.Page.RunAndWaitForDownloadAsync(() => visit.Page.ClickAsync("a[download]"));
+        Assert.Equal("example.com-accounts.csv", csv.SuggestedFilename);
+        Assert.Contains(
+            $"{SiteFixture.InSensitive},Gamma,", await File.ReadAllTextAsync(await csv.PathAsync()), StringComparison.Ordinal);
+
+        await visit.Page.ClickAsync("button.quiet");
+        await Assertions.Expect(title).ToHaveTextAsync("Watch a domain");
+        await visit.Page.GotoAsync($"{Address}/domains/accounts");
+        await Assertions.Expect(title).ToHaveTextAsync("You are not signed in");
+        visit.AssertNoErrors(expected: "400");
+    }
+
     [BrowserFact]
     public async Task Error_says_what_to_do()
     {
@@ -166,12 +222,7 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         foreach (var page in Pages)
         {
             await visit.Page.GotoAsync($"{Address}{page}");
-            Assert.True(
-                await visit.Page.EvaluateAsync<bool>("document.documentElement.scrollWidth <= window.innerWidth"),
-                $"{page} is wider than {width} px");
-            var axe = await visit.Page.RunAxe();
-            Assert.Empty(axe.Violations.Where(one => one.Impact is "serious" or "critical").Select(
-                one => $"{page}: {one.Id}: {one.Nodes[0].Html}"));
+            await AssertFitsAsync(visit, width);
         }
         visit.AssertNoErrors(expected: "404");
     }
@@ -192,5 +243,15 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         await Assertions.Expect(visit.Page.Locator(".result .breach")).ToHaveCountAsync(1);
         Assert.False(await visit.Page.EvaluateAsync<bool>("'attacked' in window"));
         visit.AssertNoErrors();
+    }
+
+    private static async Task AssertFitsAsync(BrowserVisit visit, int width)
+    {
+        Assert.True(
+            await visit.Page.EvaluateAsync<bool>("document.documentElement.scrollWidth <= window.innerWidth"),
+            $"{visit.Page.Url} is wider than {width} px");
+        var axe = await visit.Page.RunAxe();
+        Assert.Empty(axe.Violations.Where(one => one.Impact is "serious" or "critical").Select(
+            one => $"{visit.Page.Url}: {one.Id}: {one.Nodes[0].Html}"));
     }
 }

@@ -20,10 +20,13 @@ public sealed partial class OptOutTests
     private static readonly CancellationToken None = CancellationToken.None;
 
     private static readonly string[] Everyone =
-        ["breachedaccount", "breacheddomain", "domain mail", "hibp lookup", "own mail", "range", "search", "welcome"];
+    [
+        "breachedaccount", "breacheddomain", "domain CSV", "domain mail", "domain page", "hibp lookup", "own mail", "range", "search",
+        "welcome",
+    ];
 
     [Theory]
-    [InlineData(OptOutLevel.Public, "breacheddomain", "domain mail", "own mail", "welcome")]
+    [InlineData(OptOutLevel.Public, "breacheddomain", "domain CSV", "domain mail", "domain page", "own mail", "welcome")]
     [InlineData(OptOutLevel.All)]
     public async Task Address_is_seen_only_by_those_from_whom_it_is_not_hidden(OptOutLevel level, params string[] expected)
     {
@@ -53,12 +56,12 @@ public sealed partial class OptOutTests
         Assert.Empty(await rig.Pipeline.FindAsync(Email));
 
         await rig.Context.Get<FillRanges>().RunAsync(null, null, None);
-        Assert.Equal(["breacheddomain", "welcome"], await SeenByAsync(rig));
+        Assert.Equal(["breacheddomain", "domain CSV", "domain page", "welcome"], await SeenByAsync(rig));
 
         await rig.Context.Get<RebuildLayout>().RunAsync(
             new RebuildOrder("wide") { SpreadDomains = new Dictionary<string, int> { [Domain] = 3 } }, null, None);
         await rig.Context.Get<LayoutOperations>().SwitchAsync("wide", false, None);
-        Assert.Equal(["breacheddomain", "welcome"], await SeenByAsync(rig));
+        Assert.Equal(["breacheddomain", "domain CSV", "domain page", "welcome"], await SeenByAsync(rig));
         // A change reaches every layout that is written.
         await SetAsync(rig, OptOutLevel.None);
         await rig.Context.Get<LayoutOperations>().SwitchAsync(StoreLayout.First.Name, false, None);
@@ -165,6 +168,11 @@ public sealed partial class OptOutTests
         Add("breachedaccount", (await web.GetAsync($"/api/v3/breachedaccount/{Email}", key)).Status == 200);
         var owned = await web.GetAsync($"/api/v3/breacheddomain/{Domain}", key);
         Add("breacheddomain", owned.Text.Contains($"\"{Alias}\"", StringComparison.Ordinal));
+        var (secret, row) = SignIn.Create(Domain, rig.Pipeline.Time.GetUtcNow());
+        await rig.Context.SignIns.AddAsync(row, None);
+        var cookie = ("Cookie", (await web.PostFormAsync($"/domains/open?t={secret}", "")).Header("Set-Cookie").Split(';')[0]);
+        Add("domain page", (await web.GetAsync("/domains/accounts", headers: cookie)).Text.Contains(Email, StringComparison.Ordinal));
+        Add("domain CSV", (await web.GetAsync("/domains/accounts.csv", headers: cookie)).Text.Contains(Email, StringComparison.Ordinal));
         if ((await web.GetAsync($"/api/v3/breachedaccount/range/{hash[..6]}", key)) is { Status: 200 } range)
             Add("range", range.Text.Contains(hash[6..], StringComparison.OrdinalIgnoreCase));
         var ticket = Ticket().Match((await web.GetAsync("/")).Text).Groups["ticket"].Value;
@@ -173,7 +181,7 @@ public sealed partial class OptOutTests
         Add("search", search.Text.Contains(hash[6..], StringComparison.Ordinal));
         Add("hibp lookup", (await rig.Pipeline.FindAsync(Email)).Count > 0);
         var mails = rig.Mails().Count;
-        await rig.Context.Get<PersonMails>().SendWelcomeAsync(rig.Subscribe(Email), new MailDue(Guid.NewGuid(), Email), None);
+        await rig.Context.Get<PersonMails>().SendWelcomeAsync(rig.Subscribe(Email), new MailDue(Guid.NewGuid(), Email), null, None);
         Assert.Equal(mails + 1, rig.Mails().Count);
         Add("welcome", rig.LastMail().Subject != "You are subscribed to breach notifications");
         return [.. seen];

@@ -23,7 +23,11 @@ internal sealed class WebRig : IAsyncDisposable
     private WebRig(WebServer server)
     {
         _server = server;
-        Client = new HttpClient { BaseAddress = new Uri(server.Addresses[0]) };
+        // Tests see redirects and cookies as they are.
+        Client = new HttpClient(new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false })
+        {
+            BaseAddress = new Uri(server.Addresses[0]),
+        };
     }
 
     /// <summary>Headers that reveal a proxy, one of each kind.</summary>
@@ -99,6 +103,14 @@ internal sealed class WebRig : IAsyncDisposable
 
     public Task<WebReply> PostAsync(string path, HttpContent content, params (string Name, string Value)[] headers) =>
         SendAsync("POST", path, content, key: null, "test", headers);
+
+    /// <summary>Posts a form, as a browser does.</summary>
+    /// <param name="form">Encoded.</param>
+    public async Task<WebReply> PostFormAsync(string path, string form, params (string Name, string Value)[] headers)
+    {
+        using var content = new StringContent(form, Encoding.ASCII, "application/x-www-form-urlencoded");
+        return await PostAsync(path, content, headers);
+    }
 
     private async Task<WebReply> SendAsync(
         string method, string path, HttpContent? content, string? key, string? agent, (string Name, string Value)[] headers)

@@ -75,10 +75,13 @@ internal sealed partial class PeopleRig : IAsyncDisposable
         Context.Get<HandleCommand>().RunAsync(CommandMessage.Of(command, Sealer), CancellationToken.None);
 
     public PersonCommand Subscribe(string email, string network = "CB0071") =>
-        new(Guid.NewGuid(), Pipeline.Time.GetUtcNow(), CommandKind.Subscribe, email, network);
+        New(CommandKind.Subscribe) with { Email = email, Network = network };
 
     public PersonCommand Follow(CommandKind kind, string link) =>
-        new(Guid.NewGuid(), Pipeline.Time.GetUtcNow(), kind, Token: link[(link.IndexOf("?t=", StringComparison.Ordinal) + 3)..]);
+        New(kind) with { Token = link[(link.IndexOf("?t=", StringComparison.Ordinal) + 3)..] };
+
+    /// <summary>Returns a command of now, with a new id.</summary>
+    public PersonCommand New(CommandKind kind) => new(kind) { Id = Guid.NewGuid(), At = Pipeline.Time.GetUtcNow() };
 
     /// <summary>Returns the subjects and recipients of the received mails, in order.</summary>
     public IReadOnlyList<(string To, MimeMessage Mail)> Mails() =>

@@ -41,7 +41,9 @@ internal sealed record PipelineParts
 
     public required IApiKeys ApiKeys { get; init; }
 
-    public IDomainRecords Records { get; init; } = new DnsRecords(null);
+    public required ISignIns SignIns { get; init; }
+
+    public IDomainRecords Records { get; init; } = new DomainRecords(null);
 
     public required IPrefixBlobs Prefixes { get; init; }
 
@@ -89,7 +91,7 @@ internal sealed record PipelineParts
             .AddSingleton(Register).AddRegisterPorts().AddSingleton(Heartbeats)
             .AddSingleton(Tables).AddSingleton(StoreAccounts)
             .AddSingleton(Blobs).AddSingleton(Catalogue).AddSingleton(Log)
-            .AddSingleton(ApiKeys).AddSingleton(Records)
+            .AddSingleton(ApiKeys).AddSingleton(SignIns).AddSingleton(Records)
             .AddSingleton(Clients).AddSingleton(Prefixes).AddSingleton(Callbacks).AddSingleton(Caller)
             .AddSingleton(Queues).AddSingleton(Sender)
             .AddSingleton(Service).AddSingleton(new InstallationKeys(Keys, SuppressionKey, Links, Commands))
@@ -111,6 +113,7 @@ internal sealed record PipelineParts
             Log = account.AccountLog,
             Clients = account.Clients,
             ApiKeys = account.Keys,
+            SignIns = account.SignIns,
             Prefixes = account.Prefixes,
             Callbacks = account.Callbacks,
             Queues = account.Queues,

@@ -17,8 +17,8 @@ public abstract partial class BreachDatabaseContract
             None);
 
         var verify = Guid.NewGuid();
-        Assert.Null(await Database.VerifySubscriptionAsync(verify, Guid.NewGuid(), Hashes.HashOf(due.Email), None));
-        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
+        Assert.Null(await Database.VerifySubscriptionAsync(verify, Guid.NewGuid(), [Hashes.HashOf(due.Email)], None));
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, [Hashes.HashOf(due.Email)], None));
 
         Assert.Equal([new("user1@example.com", null)], await ListAsync());
         Assert.Empty(await Database.ListSuppressionsAsync(None));
@@ -28,10 +28,10 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id);
         Assert.Equal(due.Subscription, (await NotificationsAsync(load.Id)).Single().Subscription);
         // A repeated command reports its mail until that is recorded; another one finds no request.
-        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, [Hashes.HashOf(due.Email)], None));
         await Database.RecordCommandMailAsync(verify, None);
-        Assert.Null(await Database.VerifySubscriptionAsync(verify, due.Subscription, Hashes.HashOf(due.Email), None));
-        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, Hashes.HashOf(due.Email), None));
+        Assert.Null(await Database.VerifySubscriptionAsync(verify, due.Subscription, [Hashes.HashOf(due.Email)], None));
+        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [Hashes.HashOf(due.Email)], None));
     }
 
     [Fact]
@@ -41,16 +41,16 @@ public abstract partial class BreachDatabaseContract
         var due = await RequestAsync(command);
         Assert.Equal(due, await RequestAsync(command));
         await Database.RecordCommandMailAsync(command, None);
-        Assert.Equal(new RequestOutcome(null), await Database.RequestSubscriptionAsync(command, due.Email, OnePerHour, Week, None));
+        Assert.Equal(new RequestOutcome(null), await Database.RequestSubscriptionAsync(command, new(due.Email), OnePerHour, Week, None));
         Assert.Equal(
             new RequestOutcome(null, OnePerHour[0]),
-            await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, OnePerHour, Week, None));
+            await Database.RequestSubscriptionAsync(Guid.NewGuid(), new(due.Email), OnePerHour, Week, None));
         var twoPerWeek = new MailLimit("address", Week, 2);
         Assert.Equal(
-            new RequestOutcome(due), await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, [twoPerWeek], Week, None));
+            new RequestOutcome(due), await Database.RequestSubscriptionAsync(Guid.NewGuid(), new(due.Email), [twoPerWeek], Week, None));
         Assert.Equal(
             new RequestOutcome(null, twoPerWeek),
-            await Database.RequestSubscriptionAsync(Guid.NewGuid(), due.Email, [twoPerWeek], Week, None));
+            await Database.RequestSubscriptionAsync(Guid.NewGuid(), new(due.Email), [twoPerWeek], Week, None));
     }
 
     [Fact]
@@ -65,7 +65,7 @@ public abstract partial class BreachDatabaseContract
         var due = await RequestAsync(Guid.NewGuid());
 
         Assert.Equal(ids["user1@example.com"], due.Subscription);
-        Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, "", None));
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
         Assert.Equal(2, (await ListAsync()).Count);
     }
 
@@ -74,12 +74,12 @@ public abstract partial class BreachDatabaseContract
     {
         foreach (var hashed in (bool[])[false, true])
         {
-            var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), "user1@example.com", [], Week, None)).Due!;
+            var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), new("user1@example.com"), [], Week, None)).Due!;
             var suppression = new Suppression(Hashes.HashOf(due.Email), SuppressionReason.Forgotten, Now);
             await (hashed ? Database.ApplySuppressionsAsync([suppression], Hashes, erase: true, None)
                 : Database.RemoveSubscribersAsync([new(due.Email, null, suppression)], Hashes.Check, erase: true, None));
             Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
-            Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, suppression.Hash, None));
+            Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [suppression.Hash], None));
             Assert.Equal([suppression], await Database.FindSuppressionsAsync([suppression.Hash, Hashes.HashOf("a@b.example")], None));
         }
     }
@@ -95,7 +95,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(month, await ReachedAsync(OnePerHour[0], month));
         Time.Advance(Week - TimeSpan.FromHours(1));
         Assert.Null(await Database.FindSubscriptionAsync(first.Subscription, None));
-        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), first.Subscription, "", None));
+        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), first.Subscription, [], None));
         Assert.NotEqual(first.Subscription, (await RequestAsync(Guid.NewGuid(), OnePerHour)).Subscription);
         Time.Advance(TimeSpan.FromDays(23) - TimeSpan.FromMilliseconds(1));
         Assert.Equal(month, await ReachedAsync(month));
@@ -104,35 +104,77 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await ReachedAsync(month));
 
         async Task<MailLimit?> ReachedAsync(params MailLimit[] limits) =>
-            (await Database.RequestSubscriptionAsync(Guid.NewGuid(), "user1@example.com", limits, Week, None)).Reached;
+            (await Database.RequestSubscriptionAsync(Guid.NewGuid(), new("user1@example.com"), limits, Week, None)).Reached;
     }
 
     [Fact]
-    public async Task Proofs_of_domains_are_due_by_their_last_check_and_failure()
+    public async Task Proof_of_a_domain_is_checked_fails_and_is_deleted()
     {
-        DomainProof good = new("key1", "example.com"), bad = new("key2", "example.com");
-        Task<IReadOnlyList<DomainProof>> DueAsync() => Database.ListDueProofsAsync(TimeSpan.FromDays(90), Week, None);
+        DomainProof good = new(new string('a', 64), "example.com", ProofKind.Dns);
+        DomainProof bad = new(DomainProof.HolderOf(Guid.NewGuid()), "example.net", ProofKind.Webmaster);
+        var start = Time.GetUtcNow();
         await Database.PutProofAsync(good, None);
         await Database.PutProofAsync(bad, None);
-        Time.Advance(TimeSpan.FromDays(90) - TimeSpan.FromSeconds(1));
-        Assert.Empty(await DueAsync());
-        Time.Advance(TimeSpan.FromSeconds(1));
-        Assert.Equal([good, bad], await DueAsync());
-        await Database.PutProofAsync(good, None);
-        Assert.False(await Database.RecordFailedCheckAsync(bad, None));
-        Assert.Empty(await DueAsync());
         Time.Advance(Week);
-        Assert.Equal([bad], await DueAsync());
+        Assert.False(await Database.RecordFailedCheckAsync(bad, None));
         Assert.True(await Database.RecordFailedCheckAsync(bad, None));
+        await Database.PutProofAsync(good with { Kind = ProofKind.File }, None);
+        Assert.Equal(
+            [new CheckedProof(good with { Kind = ProofKind.File }, start + Week, null), new CheckedProof(bad, start, start + Week)],
+            await Database.ListProofsAsync(None));
         await Database.PutProofAsync(bad, None);
-        Assert.Empty(await DueAsync());
-        await Database.DeleteProofAsync(bad, None);
-        Time.Advance(TimeSpan.FromDays(90));
-        Assert.Equal([good], await DueAsync());
+        await Database.DeleteProofAsync(good, None);
+        Assert.Equal([new CheckedProof(bad, start + Week, null)], await Database.ListProofsAsync(None));
+    }
+
+    [Fact]
+    public async Task Request_of_a_domain_becomes_a_subscription_with_a_proof()
+    {
+        var wanted = new SubscriptionRequest("admin@example.com", "example.com", ProofKind.Dns);
+        var own = await RequestAsync(Guid.NewGuid(), new MailLimit("none", Week, 10));
+        var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
+        Assert.NotEqual(own.Subscription, due.Subscription);
+        Assert.Equal(
+            due.Subscription,
+            (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted with { Proof = ProofKind.File }, [], Week, None)).Due!
+                .Subscription);
+        Assert.Null((await SignInAsync()).Due);
+        Assert.Equal(
+            new KnownSubscription(new(wanted.Email, wanted.Domain), IsVerified: false),
+            await Database.FindSubscriptionAsync(due.Subscription, None));
+
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
+
+        Assert.Equal([new(wanted.Email, wanted.Domain)], await ListAsync());
+        var holder = DomainProof.HolderOf(due.Subscription);
+        Assert.Equal(new DomainProof(holder, "example.com", ProofKind.File), Assert.Single(await Database.ListProofsAsync(None)).Proof);
+        Assert.Equal(due, (await SignInAsync()).Due);
+        // A subscription keeps its id when it is proven again, and its removal deletes the request.
+        Assert.Equal(due, (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due);
+        await Database.RemoveSubscribersAsync([new(wanted.Email, wanted.Domain, null)], null, erase: false, None);
+        Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
+        Assert.NotNull(await Database.FindSubscriptionAsync(own.Subscription, None));
+
+        Task<RequestOutcome> SignInAsync() => Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", [], None);
+    }
+
+    [Fact]
+    public async Task Request_of_a_domain_for_a_key_becomes_a_proof_only()
+    {
+        var key = new string('b', 64);
+        var wanted = new SubscriptionRequest("security@example.com", "example.com", ProofKind.Security, key);
+        var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
+        Assert.Equal(key, (await Database.FindSubscriptionAsync(due.Subscription, None))!.Key);
+
+        Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
+
+        Assert.Empty(await ListAsync());
+        Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
+        Assert.Equal(new DomainProof(key, "example.com", ProofKind.Security), Assert.Single(await Database.ListProofsAsync(None)).Proof);
     }
 
     private Task<MailDue> RequestAsync(Guid command) => RequestAsync(command, OnePerHour);
 
     private async Task<MailDue> RequestAsync(Guid command, params MailLimit[] limits) =>
-        (await Database.RequestSubscriptionAsync(command, "user1@example.com", limits, Week, None)).Due!;
+        (await Database.RequestSubscriptionAsync(command, new("user1@example.com"), limits, Week, None)).Due!;
 }

@@ -56,5 +56,5 @@ public sealed class PageTicketsTests
             Assert.False(tickets.TryUse(text, ""));
     }
 
-    private PageTickets Tickets(string? key) => new(new ApiOptions { Web = new WebOptions { TicketKey = key } }, _clock);
+    private PageTickets Tickets(string? key) => new(new PageKey(new ApiOptions { Web = new WebOptions { TicketKey = key } }), _clock);
 }

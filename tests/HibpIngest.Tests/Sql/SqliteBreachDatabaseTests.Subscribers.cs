@@ -75,7 +75,7 @@ public sealed partial class SqliteBreachDatabaseTests
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         var erased = Enumerable.Range(unsubscribed, forgotten).ToList();
         foreach (var number in erased)
-            await Database.RequestSubscriptionAsync(Guid.NewGuid(), EmailOf(number), [], TimeSpan.FromDays(7), None);
+            await Database.RequestSubscriptionAsync(Guid.NewGuid(), new(EmailOf(number)), [], TimeSpan.FromDays(7), None);
         var lastId = await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
         Assert.Equal((long)count + 2, lastId);
         await Database.RemoveSubscribersAsync(

@@ -1,0 +1,169 @@
+using HibpIngest.Api.Endpoints;
+using HibpIngest.People;
+using Microsoft.AspNetCore.Components;
+
+namespace HibpIngest.Api.Pages;
+
+/// <summary>
+/// Pages on which somebody proves a domain, and on which its owner sees its accounts after a login by mail. The pipeline checks every proof
+/// itself; these pages look a TXT record up only to answer at once.
+/// </summary>
+internal sealed class DomainPageEndpoints(
+    PageRenderer pages, CommandSender commands, DomainSessions sessions, IDomainRecords records, DomainAccountsReader accounts,
+    TimeProvider time) : IApiEndpoints
+{
+    private const string Accounts = "/domains/accounts";
+
+    public void Map(ApiRoutes routes)
+    {
+        Map(routes.Get("/domains", RouteAccess.Page, (HttpContext context) => WriteAsync<DomainsPage>(context, [])), "domains");
+        Map(routes.Map(HttpMethods.Post, "/domains", RouteAccess.Form, RequestAsync), "domains form").RequireRateLimiting(
+            NetworkLimits.Subscribe);
+        Map(routes.Map(HttpMethods.Post, "/domains/signin", RouteAccess.Form, SignInAsync), "domains signin form").RequireRateLimiting(
+            NetworkLimits.Subscribe);
+        Map(routes.Get("/domains/open", RouteAccess.Page, AskAsync), "domains open");
+        Map(routes.Map(HttpMethods.Post, "/domains/open", RouteAccess.Form, OpenAsync), "domains open form").RequireRateLimiting(
+            NetworkLimits.Subscribe);
+        Map(routes.Get(Accounts, RouteAccess.Page, AccountsAsync), "domains accounts");
+        Map(routes.Get($"{Accounts}.csv", RouteAccess.Page, CsvAsync), "domains accounts csv");
+        Map(routes.Map(HttpMethods.Post, "/domains/close", RouteAccess.Form, Close), "domains close form");
+    }
+
+    // The OpenAPI document lists what programs use.
+    private static RouteHandlerBuilder Map(RouteHandlerBuilder endpoint, string name) =>
+        endpoint.WithName($"page {name}").ExcludeFromDescription();
+
+    /// <summary>Queues the request for a domain, or shows what has to be published first.</summary>
+    private async Task RequestAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        var form = await PageForm.ReadAsync(context, time);
+        if (PageForm.DomainOf(form.GetValueOrDefault("domain")) is not { } domain)
+        {
+            await RefuseAsync(context, "NoDomain");
+            return;
+        }
+        if (!ClaimableDomains.CanHaveOwner(domain))
+        {
+            await RefuseAsync(context, "NoOwner");
+            return;
+        }
+        if (ProofKinds.Parse(form.GetValueOrDefault("proof")) is not { } proof)
+        {
+            await RefuseAsync(context, "NoProof");
+            return;
+        }
+        var command = new PersonCommand(CommandKind.RequestDomain) { Domain = domain, Proof = proof };
+        if (proof.Mailbox(domain) is null)
+        {
+            if (PageForm.AddressOf(form.GetValueOrDefault("email")) is not { } email)
+            {
+                await RefuseAsync(context, "NoEmail");
+                return;
+            }
+            var record = commands.Links.RecordOf(email, domain);
+            // Only the pipeline asks a web server that somebody has named.
+            var isPublished = proof == ProofKind.Dns
+                ? (await records.ListTextAsync(domain, cancellationToken)).Any(line => commands.Links.Proves(line, email, domain))
+                : form.ContainsKey("published");
+            if (!isPublished)
+            {
+                await WriteAsync<DomainProofPage>(context, new()
+                {
+                    [nameof(DomainProofPage.Domain)] = domain,
+                    [nameof(DomainProofPage.Email)] = email,
+                    [nameof(DomainProofPage.Proof)] = proof,
+                    [nameof(DomainProofPage.Record)] = record,
+                    [nameof(DomainProofPage.IsMissing)] = form.ContainsKey("published"),
+                });
+                return;
+            }
+            command = command with { Email = email };
+        }
+        await commands.SendAsync(context, command, cancellationToken);
+        await WriteAsync(context, new Notice(proof == ProofKind.File ? "DomainFile" : "DomainSent"));
+    }
+
+    private async Task SignInAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        var form = await PageForm.ReadAsync(context, time);
+        if (PageForm.DomainOf(form.GetValueOrDefault("domain")) is not { } domain
+            || PageForm.AddressOf(form.GetValueOrDefault("email")) is not { } email)
+        {
+            await RefuseAsync(context, "NoSignIn");
+            return;
+        }
+        await commands.SendAsync(
+            context, new PersonCommand(CommandKind.SignIn) { Email = email, Domain = domain }, cancellationToken);
+        await WriteAsync(context, new Notice("SignInSent"));
+    }
+
+    /// <summary>Asks for a click, since mail scanners follow links, and a link works once.</summary>
+    private Task AskAsync(HttpContext context) => WriteAsync(
+        context, SecretOf(context) is { } secret ? new Notice("SignIn", $"/domains/open?{PersonEndpoints.TokenName}={secret}")
+            : Notice.BadSignIn);
+
+    private async Task OpenAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (SecretOf(context) is { } secret && await sessions.TryBeginAsync(context, secret, cancellationToken))
+            Redirect(context, Accounts);
+        else
+            await WriteAsync(context, Notice.BadSignIn);
+    }
+
+    private async Task AccountsAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (sessions.DomainOf(context) is not { } domain)
+        {
+            await WriteAsync(context, Notice.BadSignIn);
+            return;
+        }
+        await WriteAsync<DomainAccountsPage>(context, new()
+        {
+            [nameof(DomainAccountsPage.List)] = await accounts.ReadAsync(domain, cancellationToken),
+            [nameof(DomainAccountsPage.Domain)] = domain,
+        });
+    }
+
+    /// <summary>Streams the accounts as CSV; if a store fails after the first byte, the connection is aborted.</summary>
+    private async Task CsvAsync(HttpContext context, CancellationToken cancellationToken)
+    {
+        if (sessions.DomainOf(context) is not { } domain || await accounts.IsTooLargeAsync(domain, cancellationToken))
+        {
+            await WriteAsync(context, Notice.BadSignIn);
+            return;
+        }
+        var response = context.Response;
+        PageHeaders.Add(response.Headers);
+        response.ContentType = "text/csv; charset=utf-8";
+        response.Headers.ContentDisposition = $"attachment; filename=\"{domain}-accounts.csv\"";
+        if (!HttpMethods.IsHead(context.Request.Method))
+            await accounts.WriteCsvAsync(domain, response.BodyWriter, cancellationToken);
+    }
+
+    private static Task Close(HttpContext context)
+    {
+        DomainSessions.End(context);
+        Redirect(context, "/domains");
+        return Task.CompletedTask;
+    }
+
+    // With GET (RFC 9110, 15.4.4).
+    private static void Redirect(HttpContext context, string path)
+    {
+        PageHeaders.Add(context.Response.Headers);
+        (context.Response.StatusCode, context.Response.Headers.Location) = (StatusCodes.Status303SeeOther, path);
+    }
+
+    private static string? SecretOf(HttpContext context) =>
+        context.Request.Query[PersonEndpoints.TokenName] is [{ Length: SignIn.SecretLength } secret]
+        && secret.All(char.IsAsciiHexDigitLower) ? secret : null;
+
+    private Task RefuseAsync(HttpContext context, string reason) => WriteAsync<DomainsPage>(
+        context, new() { [nameof(DomainsPage.Refusal)] = reason }, StatusCodes.Status400BadRequest);
+
+    private Task WriteAsync<TPage>(
+        HttpContext context, Dictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
+        where TPage : IComponent => pages.WriteAsync<TPage>(context, parameters, status);
+
+    private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, pages, notice);
+}

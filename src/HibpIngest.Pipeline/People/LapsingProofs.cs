@@ -1,0 +1,73 @@
+using System.Security.Cryptography;
+
+namespace HibpIngest.Pipeline.People;
+
+/// <summary>
+/// Ends proofs of domains, and notifies those who lose one. The mail is sent first: after a crash between the two it is sent again, with
+/// the same Message-ID if that is on the same day.
+/// </summary>
+public sealed partial class LapsingProofs(
+    IApiKeys apiKeys, IDomainProofs proofs, ISubscribers subscribers, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
+{
+    // Time to repair a DNS or web server that was moved.
+    public static readonly TimeSpan RetryAfter = TimeSpan.FromDays(7);
+
+    // A server that doesn't take the mail for longer must not keep the domain.
+    private static readonly TimeSpan WaitForMail = TimeSpan.FromDays(3);
+
+    /// <summary>Records a failed check; a second one, or one of a mailbox, takes the domain away.</summary>
+    /// <param name="address">Whom to notify; null: nobody is known.</param>
+    /// <param name="overdue">For how long the check has been due.</param>
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now, and the domain is kept until it can be.</exception>
+    public async Task FailAsync(DomainProof proof, string? address, TimeSpan overdue, CancellationToken cancellationToken)
+    {
+        if (proof.Mailbox is null && !await proofs.RecordFailedCheckAsync(proof, cancellationToken))
+        {
+            LogFailed(proof.Domain, RetryAfter.Days);
+            await NotifyAsync(proof, address, RetryAfter.Days, mayWait: true, cancellationToken);
+            return;
+        }
+        await NotifyAsync(proof, address, null, mayWait: overdue < WaitForMail, cancellationToken);
+        if (proof.Subscription is null)
+            await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: false, cancellationToken);
+        else
+        {
+            await subscribers.RemoveSubscribersAsync(
+                [new SubscriberRemoval(address!, proof.Domain, null)], check: null, erase: false, cancellationToken);
+        }
+        await proofs.DeleteProofAsync(proof, cancellationToken);
+        LogLapsed(proof.Domain);
+    }
+
+    private async Task NotifyAsync(
+        DomainProof proof, string? address, int? retryAfterDays, bool mayWait, CancellationToken cancellationToken)
+    {
+        if (address is null)
+            return;
+        var now = time.GetUtcNow();
+        var id = new Guid(SHA256.HashData(Encoding.UTF8.GetBytes(
+            string.Create(CultureInfo.InvariantCulture, $"{proof.Holder} {proof.Domain} {retryAfterDays} {now:yyyyMMdd}"))).AsSpan(0, 16));
+        try
+        {
+            await mails.SendProofNoticeAsync(
+                id, new MailDue(proof.Subscription ?? Guid.Empty, address), now, proof, retryAfterDays, cancellationToken);
+        }
+        catch (Exception e) when (e is BadInputException || !mayWait && e is StoreUnavailableException)
+        {
+            LogRefused(proof.Domain, e.Message);
+        }
+    }
+
+    [LoggerMessage(EventIds.ProvenDomainsNotChecked, LogLevel.Warning, "proof of {Domain}: not checked: {Reason}")]
+    internal partial void LogNotChecked(string domain, string reason);
+
+    [LoggerMessage(EventIds.ProvenDomainsFailed, LogLevel.Warning, "proof of {Domain}: not found; checked again in {Days} days")]
+    private partial void LogFailed(string domain, int days);
+
+    [LoggerMessage(EventIds.ProvenDomainsLapsed, LogLevel.Warning, "proof of {Domain}: ended; its holder has lost the domain")]
+    private partial void LogLapsed(string domain);
+
+    [LoggerMessage(
+        EventIds.ProvenDomainsRefused, LogLevel.Warning, "proof of {Domain}: the mail about it can't be sent: {Reason}")]
+    private partial void LogRefused(string domain, string reason);
+}
