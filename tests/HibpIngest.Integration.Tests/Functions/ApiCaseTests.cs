@@ -86,7 +86,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
 
     [Theory]
     [MemberData(nameof(Drivers))]
-    public async Task Person_subscribes_on_the_web_app_and_is_mailed_by_the_pipelines(string driver)
+    public async Task Person_and_owner_use_the_web_app_and_are_mailed_by_the_pipelines(string driver)
     {
         const string Person = "jane.private@example.com";
         var command = Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]);
@@ -109,6 +109,20 @@ public sealed class ApiCaseTests : IAsyncLifetime
             .GetProperty("subscribers").GetArrayLength() == 0);
         await DropAsync("Second.zip");
         Assert.Equal(3, Directory.GetFiles(pipeline.MailFolder, "*.eml").Length);
+
+        // The owner of the domain signs in, and sees the address.
+        await PostAsync("/domains", "domain=example.com&proof=postmaster");
+        await PostAsync(PeopleRig.LinkIn(await MailAsync("Confirm the domain example.com"), "domains/confirm"), "");
+        await MailAsync("You are notified of breaches");
+        await PostAsync("/domains/signin", "domain=example.com&email=postmaster%40example.com");
+        var open = PeopleRig.LinkIn(await MailAsync("Your link to the addresses"), "domains/open");
+        using var browser = new HttpClient(new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false });
+        using var opened = await browser.PostAsync(new Uri(api.Address, open[1..]), null);
+        Assert.Equal((HttpStatusCode.SeeOther, "/domains/accounts"), (opened.StatusCode, opened.Headers.Location?.OriginalString));
+        browser.DefaultRequestHeaders.Add("Cookie", opened.Headers.GetValues("Set-Cookie").Single().Split(';')[0]);
+        // The web app knows the catalogue for some time.
+        await Eventually.IsSoAsync(async () => (await browser.GetStringAsync(new Uri(api.Address, "domains/accounts")))
+            .Contains(Person, StringComparison.Ordinal));
         foreach (var said in (string[])[pipeline.Said, api.Said])
             Assert.DoesNotContain("jane.private", said, StringComparison.OrdinalIgnoreCase);
 
