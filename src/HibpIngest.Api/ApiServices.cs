@@ -54,7 +54,7 @@ public static class ApiServices
                 .AddSingleton<IApiEndpoints, PageEndpoints>().AddSingleton<IApiEndpoints, SearchEndpoints>();
         }
         if (options.HasSubscriptions)
-            {
+        {
             services.AddSingleton<CommandSender>().AddSingleton<DomainSessions>().AddSingleton<DomainAccountsReader>()
                 .AddSingleton<IApiEndpoints, PersonEndpoints>().AddSingleton<IApiEndpoints, DomainPageEndpoints>()
                 .AddSingleton<IApiEndpoints, DomainVerificationEndpoints>();

@@ -36,7 +36,7 @@ public static class HostSweeps
     public static IServiceCollection AddRequestSweep(this IServiceCollection services) => services.AddSingleton(provider => new HostSweep(
         "requests sweep", async cancellationToken =>
         {
-            if (provider.GetRequiredService<InstallationKeys>().Commands is null
+            if (provider.GetRequiredService<InstallationKeys>() is not { Commands: not null, Links: not null }
                 || provider.GetRequiredService<TimeProvider>().GetUtcNow() is not { Hour: 3, Minute: < 5 })
             {
                 return;

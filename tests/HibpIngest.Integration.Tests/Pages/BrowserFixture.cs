@@ -110,6 +110,28 @@ internal sealed class BrowserVisit : IAsyncDisposable
     public void AssertNoErrors(string? expected = null) =>
         Assert.DoesNotContain(_errors, error => expected is null || !error.Contains(expected, StringComparison.Ordinal));
 
+    /// <summary>
+    /// HIBP_GOLDEN=write takes pictures of the page for the documentation, light and dark. Otherwise asserts that they are there.
+    /// </summary>
+    public async Task AssertPicturedAsync(string name)
+    {
+        foreach (var scheme in (ColorScheme[])[ColorScheme.Light, ColorScheme.Dark])
+        {
+            var file = Path.Combine(DocumentFiles.Root, "docs", "pages", $"{name}-{scheme.ToString().ToLowerInvariant()}.png");
+            if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
+            {
+                await Page.EmulateMediaAsync(new PageEmulateMediaOptions { ColorScheme = scheme });
+                await Page.ScreenshotAsync(new PageScreenshotOptions
+                {
+                    Path = file,
+                    Animations = ScreenshotAnimations.Disabled,
+                    Clip = new Clip { Width = 1_280, Height = 640 },
+                });
+            }
+            Assert.True(File.Exists(file), $"{file} is missing: HIBP_GOLDEN=write takes it");
+        }
+    }
+
     public ValueTask DisposeAsync() => _context.DisposeAsync();
 }
 

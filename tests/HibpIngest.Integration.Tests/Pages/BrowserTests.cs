@@ -32,6 +32,7 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         await visit.Page.Locator(".result summary").First.ClickAsync();
         await Assertions.Expect(rows.First.Locator("ol li").First).ToHaveTextAsync(
             "Change your password at Alpha Games, if you have an account there.");
+        await visit.AssertPicturedAsync("search-hit");
         // SHA-1 of two@example.com, by another program: printf two@example.com | sha1sum
         visit.AssertNothingRevealed("two@example.com", "8E92ABE0B58A287A4A8D55728DAAE0B3AC2F1674", 6);
         visit.AssertNoErrors();
@@ -47,6 +48,8 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
             await visit.Page.FillAsync("#email", address);
             await visit.Page.ClickAsync("form[data-search=range] button");
             await Assertions.Expect(visit.Page.Locator(".result .panel")).ToContainTextAsync(shown);
+            if (address == "nobody@example.com")
+                await visit.AssertPicturedAsync("search-miss");
             visit.AssertNoErrors();
             return [.. visit.Paths.Select(path => path.StartsWith("/search/range/", StringComparison.Ordinal) ? "/search/range/" : path)];
         }
@@ -79,7 +82,10 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
     {
         var people = site.People;
         await using var visit = await browser.VisitAsync(new BrowserNewContextOptions { JavaScriptEnabled = false });
+        await visit.Page.GotoAsync($"{Address}/breach/Alpha");
+        await visit.AssertPicturedAsync("breach");
         await visit.Page.GotoAsync($"{Address}/subscribe");
+        await visit.AssertPicturedAsync("subscribe");
         await visit.Page.FocusAsync("#email");
         await visit.Page.Keyboard.TypeAsync(SiteFixture.Subscriber);
         await visit.Page.Keyboard.PressAsync("Enter");
@@ -117,11 +123,15 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
             new BrowserNewContextOptions { ViewportSize = new ViewportSize { Width = width, Height = 800 } });
         var title = visit.Page.Locator("h1");
         await visit.Page.GotoAsync($"{Address}/domains");
+        if (width == 1280)
+            await visit.AssertPicturedAsync("domains");
         await visit.Page.FillAsync("#domain", "example.com");
         await visit.Page.CheckAsync("input[value=file]");
         await visit.Page.FillAsync("#email", "owner@example.net");
         await visit.Page.Keyboard.PressAsync("Enter");
         await Assertions.Expect(title).ToHaveTextAsync("Publish the proof");
+        if (width == 1280)
+            await visit.AssertPicturedAsync("domain-proof");
         await AssertFitsAsync(visit, width);
 
         await visit.Page.GotoAsync($"{Address}/domains");
@@ -147,10 +157,13 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         await Assertions.Expect(title).ToHaveTextAsync("example.com");
         await visit.Page.ClickAsync("summary:has-text('Alpha Games')");
         await Assertions.Expect(visit.Page.Locator("details[open] li")).ToHaveTextAsync([SiteFixture.InTwo]);
+        if (width == 1280)
+            await visit.AssertPicturedAsync("domain-accounts");
         // A sensitive breach is shown to the owner, a hidden one to nobody.
         await Assertions.Expect(visit.Page.Locator("summary:has-text('Gamma')")).ToHaveCountAsync(1);
         await Assertions.Expect(visit.Page.Locator("summary:has-text('Hidden')")).ToHaveCountAsync(0);
         await AssertFitsAsync(visit, width);
+        Assert.False(await visit.Page.EvaluateAsync<bool>("'attacked' in window"));
         var csv = await visit.Page.RunAndWaitForDownloadAsync(() => visit.Page.ClickAsync("a[download]"));
         Assert.Equal("example.com-accounts.csv", csv.SuggestedFilename);
         Assert.Contains(

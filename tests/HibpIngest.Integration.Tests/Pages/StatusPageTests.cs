@@ -28,6 +28,7 @@ public sealed class StatusPageTests(BrowserFixture browser) : CommandTestBase, I
         await Assertions.Expect(visit.Page.Locator(".panel.bad")).ToContainTextAsync("load 2 of Fabrikam failed: ");
         Assert.DoesNotContain("example.com", await visit.Page.ContentAsync(), StringComparison.Ordinal);
 
+        await visit.AssertPicturedAsync("status");
         foreach (var width in (int[])[360, 1280])
         {
             await visit.Page.SetViewportSizeAsync(width, 800);

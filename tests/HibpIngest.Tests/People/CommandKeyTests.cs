@@ -13,7 +13,10 @@ public sealed class CommandKeyTests
     private static readonly PersonCommand Command =
         new(CommandKind.Subscribe)
         {
-            Id = Guid.NewGuid(), At = DateTimeOffset.UnixEpoch, Email = "ann@example.com", Network = "CB0071",
+            Id = Guid.NewGuid(),
+            At = DateTimeOffset.UnixEpoch,
+            Email = "ann@example.com",
+            Network = "CB0071",
         };
 
     private readonly CommandKey _key = CommandKey.Parse(Private)!;

@@ -1,0 +1,42 @@
+namespace HibpIngest.Integration.Tests.Cli;
+
+/// <summary>Tests that an operator approves and lists the owners of domains.</summary>
+public sealed class DomainsCommandTests : CommandTestBase
+{
+    [Fact]
+    public async Task Owner_is_approved_and_listed()
+    {
+        await using (var host = await StartAsync("ready", "run"))
+            await host.TerminateAsync();
+        await OutputAsync("subscribers", "add", "ann@example.com");
+        await OutputAsync("keys", "create", "acme", "--scope", "search");
+        Assert.Contains("'hibp domains approve", await OutputAsync("domains", "list"), StringComparison.Ordinal);
+        Assert.Contains(
+            "either by --owner ADDRESS or by --key NAME", (await RunAsync("domains", "approve", "example.com")).FailedWithOneLine(),
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "there is no key 'other'", (await RunAsync("domains", "approve", "example.com", "--key", "other")).FailedWithOneLine(),
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "DOMAIN is expected", (await RunAsync("domains", "approve", "no domain", "--key", "acme")).FailedWithOneLine(),
+            StringComparison.Ordinal);
+
+        // The second time changes nothing.
+        for (var i = 0; i < 2; i++)
+        {
+            (await HibpInProcess.RunWithInputAsync(
+                Folder.Path, Variables, "Admin@Example.com\n", "domains", "approve", "Example.com", "--owner", "-")).Succeeded();
+            await OutputAsync("domains", "approve", "example.com", "--key", "ACME");
+        }
+
+        var domains = (await RunAsync("domains", "list", "--json")).Succeeded().Json.GetProperty("domains").EnumerateArray().ToList();
+        Assert.Equal(
+            [("example.com", null, "acme", "operator"), ("example.com", "admin@example.com", null, "operator")],
+            domains.Select(line => (
+                line.GetProperty("domain").GetString(), line.GetProperty("email").GetString(), line.GetProperty("key").GetString(),
+                line.GetProperty("proof").GetString())));
+        Assert.Contains("key acme", await OutputAsync("domains", "list"), StringComparison.Ordinal);
+    }
+
+    private async Task<string> OutputAsync(params string[] arguments) => (await RunAsync(arguments)).Succeeded().Output;
+}
