@@ -7,7 +7,9 @@ public interface IDomainRecords
     /// <exception cref="Errors.StoreUnavailableException">The DNS gave no answer.</exception>
     Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken);
 
-    /// <summary>Returns the lines of the file <c>https://DOMAIN/.well-known/hibp-verify.txt</c>; none if there is none.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">The web server can't be reached, or gave no answer.</exception>
+    /// <summary>
+    /// Returns the lines of the file <c>https://DOMAIN/.well-known/hibp-verify.txt</c>; none if there is none, or the server can't be
+    /// reached.
+    /// </summary>
     Task<IReadOnlyList<string>> ReadFileAsync(string domain, CancellationToken cancellationToken);
 }

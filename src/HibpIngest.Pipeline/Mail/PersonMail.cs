@@ -47,8 +47,8 @@ public sealed record PersonMail(
                     : $"Somebody asked to be notified here, at {email}, of the breaches that addresses of {domain} are in, and to see "
                         + "these addresses. If you run this domain and agree, confirm it:",
         ],
-        $"The domain {domain} was typed on our page, and this is one of the addresses by which its owner is asked.", link,
-        "Confirm the domain", [AWeek, Ignore]);
+        isProven ? Typed(email) : $"The domain {domain} was named to us, and this is one of the addresses at which its owner is asked.",
+        link, "Confirm the domain", [AWeek, Ignore]);
 
     /// <summary>Says that an address is notified of a domain's breaches.</summary>
     /// <param name="page">Where its accounts are shown.</param>
@@ -85,7 +85,8 @@ public sealed record PersonMail(
                 + " So its breaches are no longer sent and shown.",
             "To get them again, prove the domain again:",
         ],
-        Notified(proof.Domain), page, "Prove the domain");
+        proof.Subscription is null ? "The owner of an API key had the domain by a mail to this address." : Notified(proof.Domain), page,
+        "Prove the domain");
 
     private static string Typed(string email) => $"The address {email} was typed on our page.";
 

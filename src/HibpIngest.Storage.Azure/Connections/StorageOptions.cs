@@ -10,6 +10,8 @@ public sealed class StorageOptions
 
     public string KeysTable { get; init; } = "hibpkeys";
 
+    public string SignInsTable { get; init; } = "hibpgrants";
+
     public string BreachContainer { get; init; } = IBreachBlobs.Container;
 
     public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
@@ -17,7 +19,6 @@ public sealed class StorageOptions
     public string PasswordsContainer { get; init; } = IPasswordBlobs.Container;
 
     /// <summary>Name of both the table and the container of hashes to be added to Pwned Passwords.</summary>
-    public string SignInsTable { get; init; } = "hibpgrants";
     public string PasswordAppends { get; init; } = IPasswordAppends.Name;
 
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;

@@ -81,8 +81,8 @@ public sealed partial class NameTests
         Assert.Equal(
             new[]
             {
-                first.AccountsTable, first.RangesTable, options.KeysTable, options.RegisterTable, options.PasswordAppends,
-                options.UsageTable, options.ClientsTable,
+                first.AccountsTable, first.RangesTable, options.KeysTable, options.SignInsTable, options.RegisterTable,
+                options.PasswordAppends, options.UsageTable, options.ClientsTable,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
