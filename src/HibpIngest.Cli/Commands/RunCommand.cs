@@ -53,8 +53,7 @@ internal sealed class RunCommand : HibpCommand
         _roles.CompletionSources.Clear();
         _roles.CompletionSources.Add([.. RoleNames]);
         Add(_roles);
-        foreach (var option in _serve.All)
-            Add(option, _listen, _accounts);
+        Add([.. _serve.All, _listen, _accounts]);
         _accounts.Validators.Add(result =>
         {
             if (result.Tokens is [var token] && int.TryParse(token.Value, out var number)
