@@ -129,7 +129,7 @@ internal sealed class DomainPageEndpoints(
     {
         if (sessions.DomainOf(context) is not { } domain || await accounts.IsTooLargeAsync(domain, cancellationToken))
         {
-            await WriteAsync(context, Notice.BadSignIn);
+            await AccountsAsync(context, cancellationToken); // says why
             return;
         }
         var response = context.Response;

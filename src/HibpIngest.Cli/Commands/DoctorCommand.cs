@@ -330,7 +330,8 @@ internal sealed class DoctorCommand : HibpCommand
         {
             return new DoctorLine(
                 Check, Missing, $"people can't subscribe or unsubscribe, because {string.Join(" and ", missing)} "
-                + (missing.Count == 1 ? "is not set" : "are not set"), "hibp keys generate; docs/people.md says which host needs which");
+                + (missing.Count == 1 ? "is not set" : "are not set"),
+                "hibp keys generate; for HIBP_SUPPRESSION_KEY openssl rand -base64 32; docs/people.md says which host needs which");
         }
         return given is not null && given.Trim() != command!.PublicKey
             ? new DoctorLine(Check, Broken, "HIBP_COMMAND_PUBLIC_KEY is not the public key of HIBP_COMMAND_KEY", "hibp keys generate")

@@ -72,7 +72,8 @@ internal sealed class DomainsApproveCommand : AddressCommand
     private readonly Option<string> _key = new("--key") { Description = "The API key that gets the domain.", HelpName = "NAME" };
 
     public DomainsApproveCommand()
-        : base("approve", "Let somebody see the accounts of a domain without a proof, which never lapses. Make sure that it is theirs.")
+        : base("approve", "Approve an owner for a domain without a proof. The approval never lapses: make sure first that the domain is "
+            + "theirs.")
     {
         Add(_domain, _owner, _key);
         AddExamples(
@@ -83,7 +84,7 @@ internal sealed class DomainsApproveCommand : AddressCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         if (!AccountRules.TryParseDomain(session.Parsed.GetRequiredValue(_domain), out var domain, out _))
-            throw new BadInputException("DOMAIN is expected to be a domain, as in example.com");
+            throw new BadInputException("DOMAIN: expected a domain, as in example.com, found another text");
         var (owner, name) = (session.Parsed.GetValue(_owner), session.Parsed.GetValue(_key));
         if (owner is null == name is null)
             throw new BadInputException("name the owner, either by --owner ADDRESS or by --key NAME");

@@ -13,7 +13,8 @@ internal sealed class KeysCreateCommand : HibpCommand
     };
     private readonly Option<string> _scope = new("--scope")
     {
-        Description = "Scopes, separated by commas: search, range, domains, append; verify lets its owner add domains by a DNS record.",
+        Description = "Scopes, separated by commas: search, range, domains, append; verify lets its owner add domains by a DNS record or a "
+            + "mail.",
         HelpName = "SCOPES",
         DefaultValueFactory = _ => "search",
     };

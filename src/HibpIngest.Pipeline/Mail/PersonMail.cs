@@ -21,7 +21,7 @@ public sealed record PersonMail(
 
     /// <summary>The link by which a person has an address hidden.</summary>
     public static PersonMail HideAddress(string email, OptOutLevel level, string link) => new(
-        "Confirm that your address shall be hidden", "Hide your address",
+        "Confirm that you want your address hidden", "Hide your address",
         [$"Somebody asked to hide the address {email} in the breaches that are loaded here. If it was you, confirm it:"], Typed(email),
         link, "Hide my address",
         [
@@ -47,16 +47,18 @@ public sealed record PersonMail(
                     : $"Somebody asked to be notified here, at {email}, of the breaches that addresses of {domain} are in, and to see "
                         + "these addresses. If you run this domain and agree, confirm it:",
         ],
-        isProven ? Typed(email) : $"The domain {domain} was named to us, and this is one of the addresses at which its owner is asked.",
-        link, "Confirm the domain", [AWeek, Ignore]);
+        isProven ? Typed(email) : $"Somebody named {domain} to us, and this is one of the mailboxes that we ask for its owner's consent.",
+        link, "Confirm the domain",
+        [AWeek, isProven ? Ignore : "If you do not agree, ignore this mail: without your confirmation nothing changes, and the request is "
+            + "deleted."]);
 
     /// <summary>Says that an address is notified of a domain's breaches.</summary>
     /// <param name="page">Where its accounts are shown.</param>
     public static PersonMail DomainConfirmed(string domain, string page) => new(
         $"You are notified of breaches with addresses of {domain}", $"{domain} is confirmed",
-        ["You get a mail for each breach that addresses of the domain are in. All addresses that are known now are on this page:"],
-        Notified(domain), page, "See the addresses",
-        ["You sign in there by a link that is mailed to this address. Remove no TXT record and no file that proves the domain: they are "
+        ["You get a mail for each breach that addresses of the domain are in. To see all addresses that are known now, sign in:"],
+        Notified(domain), page, "Sign in",
+        ["Enter the domain and this address there, and you get a link by mail. Keep the TXT record or file that proves the domain: it is "
             + "checked every 90 days. A proof by mail is valid for a year."]);
 
     /// <summary>The link by which a domain's owner signs in.</summary>
@@ -72,9 +74,9 @@ public sealed record PersonMail(
         [
             $"{What(proof)} that proves the domain {proof.Domain} was not found. It is checked again in {days} days. If it is missing "
                 + "then, the domain's breaches are no longer sent and shown to you.",
-            "To keep the domain, publish the proof again. This page shows what to publish:",
+            "To keep the domain, publish the proof again: it has not changed. To see it, enter the domain and this address here:",
         ],
-        Notified(proof.Domain), page, "Show the proof");
+        Notified(proof.Domain), page, "See the proof");
 
     /// <summary>Says that a proof has ended.</summary>
     public static PersonMail ProofLapsed(DomainProof proof, string page) => new(

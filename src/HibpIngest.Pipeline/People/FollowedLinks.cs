@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.People;
 
-/// <summary>Does what people want by the links of their mails. Each method returns why the command is ignored, or null.</summary>
+/// <summary>Applies the commands of links in mails. Each method returns why a command is ignored, or null.</summary>
 public sealed class FollowedLinks(
     InstallationKeys keys, ISubscriptionRequests requests, RequestMails mails, SubscriberOperations subscribers, OptOutOperations optOuts,
     IApiKeys apiKeys, TimeProvider time)
@@ -20,7 +20,7 @@ public sealed class FollowedLinks(
         if (known.Key is { } key)
         {
             if (!await apiKeys.SetDomainAsync(key, domain!, isProven: true, cancellationToken))
-                return "its API key is gone";
+                return "its API key was revoked";
             await requests.VerifySubscriptionAsync(command.Id, id, [], cancellationToken);
             return null;
         }

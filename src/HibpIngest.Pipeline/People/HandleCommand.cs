@@ -18,7 +18,7 @@ public sealed partial class HandleCommand(
         if (keys is not { Commands: { } key, Links: not null, Suppression: not null })
         {
             throw new NotPossibleException("people's commands need HIBP_COMMAND_KEY, HIBP_LINK_KEYS and HIBP_SUPPRESSION_KEY on each host "
-                + "that notifies: 'hibp keys generate' makes them");
+                + "that notifies: 'hibp keys generate' makes the first two, 'openssl rand -base64 32' the third");
         }
         var command = message.Open(key);
         if ((time.GetUtcNow() - command.At).Duration() > PersonCommand.MaxAge)
@@ -34,7 +34,7 @@ public sealed partial class HandleCommand(
             CommandKind.Unsubscribe => await links.UnsubscribeAsync(command, cancellationToken),
             CommandKind.OptOut => await links.OptOutAsync(command, cancellationToken),
             CommandKind.VerifyDomain => await domains.VerifyAsync(command, cancellationToken),
-            CommandKind.RequestDomain => await domains.RefuseAsync(command, cancellationToken)
+            CommandKind.RequestDomain => await domains.FindRefusalAsync(command, cancellationToken)
                 ?? await mails.RequestAsync(command, cancellationToken),
             CommandKind.ConfirmDomain => await links.VerifyAsync(command, cancellationToken),
             CommandKind.SignIn => await mails.SignInAsync(command, cancellationToken),

@@ -3,8 +3,8 @@ using System.Security.Cryptography;
 namespace HibpIngest.Pipeline.People;
 
 /// <summary>
-/// Ends proofs of domains, and notifies those who lose one. The mail is sent first: after a crash between the two it is sent again, with
-/// the same Message-ID if that is on the same day.
+/// Ends proofs of domains, and notifies their owners. A mail is sent before its step is recorded: after a crash between the two it is sent
+/// again, with the same Message-ID if that is on the same day.
 /// </summary>
 public sealed partial class LapsingProofs(
     IApiKeys apiKeys, IDomainProofs proofs, ISubscribers subscribers, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
@@ -15,19 +15,23 @@ public sealed partial class LapsingProofs(
     // A server that doesn't take the mail for longer must not keep the domain.
     private static readonly TimeSpan WaitForMail = TimeSpan.FromDays(3);
 
-    /// <summary>Records a failed check; a second one, or one of a mailbox, takes the domain away.</summary>
-    /// <param name="address">Whom to notify; null: nobody is known.</param>
+    /// <summary>Records a failed check. The second one, or the expiry of a proof by mail, removes the domain from its holder.</summary>
+    /// <param name="isSecond">Whether a check had failed before.</param>
+    /// <param name="address">Address to notify; null if the holder has none.</param>
     /// <param name="overdue">For how long the check has been due.</param>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now, and the domain is kept until it can be.</exception>
-    public async Task FailAsync(DomainProof proof, string? address, TimeSpan overdue, CancellationToken cancellationToken)
+    /// <exception cref="StoreUnavailableException">The mail can't be sent now; nothing was recorded.</exception>
+    public async Task FailAsync(
+        DomainProof proof, bool isSecond, string? address, TimeSpan overdue, CancellationToken cancellationToken)
     {
-        if (proof.Mailbox is null && !await proofs.RecordFailedCheckAsync(proof, cancellationToken))
+        var mayWait = overdue < WaitForMail;
+        if (proof.Mailbox is null && !isSecond)
         {
+            await NotifyAsync(proof, address, RetryAfter.Days, mayWait, cancellationToken);
+            await proofs.RecordFailedCheckAsync(proof, cancellationToken);
             LogFailed(proof.Domain, RetryAfter.Days);
-            await NotifyAsync(proof, address, RetryAfter.Days, mayWait: true, cancellationToken);
             return;
         }
-        await NotifyAsync(proof, address, null, mayWait: overdue < WaitForMail, cancellationToken);
+        await NotifyAsync(proof, address, null, mayWait, cancellationToken);
         if (proof.Subscription is null)
             await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: false, cancellationToken);
         else

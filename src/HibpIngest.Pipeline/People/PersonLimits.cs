@@ -15,7 +15,7 @@ public sealed class PersonLimits(
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
 
     /// <returns>Why an address can't be mailed to, or null.</returns>
-    public async Task<string?> RefuseAsync(string? email, CancellationToken cancellationToken)
+    public async Task<string?> FindRefusalAsync(string? email, CancellationToken cancellationToken)
     {
         if (email is null || !AccountRules.TryParse(email, out var alias, out var domain, out _) || !MailSyntax.IsAddress(email))
             return "it names no address";

@@ -9,7 +9,7 @@ public sealed partial class ProvenDomains(
     IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, ISubscriptionRequests requests, InstallationKeys keys,
     LapsingProofs lapsing, TimeProvider time)
 {
-    // As long as a certificate's domain validation used to last.
+    // Short enough that a sold domain is noticed.
     private static readonly TimeSpan CheckAfter = TimeSpan.FromDays(90);
 
     // A mailbox can't be checked without another mail.
@@ -23,7 +23,7 @@ public sealed partial class ProvenDomains(
         command = command with { Proof = ProofKind.Dns };
         if (command.Key is null)
             return "it names no API key";
-        if (await RefuseAsync(command, cancellationToken) is { } reason)
+        if (await FindRefusalAsync(command, cancellationToken) is { } reason)
             return reason;
         var proof = new DomainProof(command.Key, command.Domain!, ProofKind.Dns);
         await proofs.PutProofAsync(proof, cancellationToken);
@@ -31,10 +31,12 @@ public sealed partial class ProvenDomains(
         return null;
     }
 
-    /// <summary>Checks that a domain may be claimed, and is proven unless a mail to it will.</summary>
-    /// <returns>Why the command is ignored, or null.</returns>
+    /// <summary>
+    /// Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.
+    /// </summary>
+    /// <returns>Null if it isn't refused.</returns>
     /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
-    public async Task<string?> RefuseAsync(PersonCommand command, CancellationToken cancellationToken)
+    public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         if (command.Proof is not { } kind || command.Domain is not { } domain || !AccountRules.TryParseDomain(domain, out var parsed, out _)
             || parsed != domain || !ClaimableDomains.CanHaveOwner(domain))
@@ -65,7 +67,7 @@ public sealed partial class ProvenDomains(
                 continue;
             try
             {
-                await CheckAsync(proof, now - dueAt, cancellationToken);
+                await CheckAsync(proof, failedAt is not null, now - dueAt, cancellationToken);
             }
             catch (StoreUnavailableException e)
             {
@@ -75,14 +77,17 @@ public sealed partial class ProvenDomains(
         }
     }
 
-    private async Task CheckAsync(DomainProof proof, TimeSpan overdue, CancellationToken cancellationToken)
+    private async Task CheckAsync(DomainProof proof, bool hasFailed, TimeSpan overdue, CancellationToken cancellationToken)
     {
         if (await FindHolderAsync(proof, cancellationToken) is not { } holder)
             await proofs.DeleteProofAsync(proof, cancellationToken); // revoked or unsubscribed
         else if (proof.Mailbox is null && await IsProvenAsync(proof.Kind, holder, proof.Domain, cancellationToken))
             await proofs.PutProofAsync(proof, cancellationToken);
         else
-            await lapsing.FailAsync(proof, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
+        {
+            await lapsing.FailAsync(
+                proof, hasFailed, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
+        }
     }
 
     /// <returns>The key's hash or the subscriber's address; null: it has the domain no more.</returns>

@@ -19,7 +19,7 @@ public sealed partial class RequestMails(
     public async Task<string?> RequestAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var email = (command.Proof?.Mailbox(command.Domain!) ?? command.Email)?.ToLowerInvariant();
-        if (await limits.RefuseAsync(email, cancellationToken) is { } reason)
+        if (await limits.FindRefusalAsync(email, cancellationToken) is { } reason)
             return reason;
         var outcome = await requests.RequestSubscriptionAsync(
             command.Id, new SubscriptionRequest(email!, command.Domain, command.Proof, command.Key),
@@ -34,14 +34,14 @@ public sealed partial class RequestMails(
     public async Task<string?> SignInAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var email = command.Email?.ToLowerInvariant();
-        if (await limits.RefuseAsync(email, cancellationToken) is { } reason)
+        if (await limits.FindRefusalAsync(email, cancellationToken) is { } reason)
             return reason;
         if (command.Domain is null || !AccountRules.TryParseDomain(command.Domain, out var domain, out _))
             return "it names no domain";
         var outcome = await requests.RequestSignInAsync(
             command.Id, email!, domain, limits.OfSignIn(email!, command.Network ?? ""), cancellationToken);
         if (outcome is { Due: null, Reached: null })
-            return "the address is not subscribed to the domain, or has its mail";
+            return "the address is not subscribed to the domain, or the mail was sent already";
         return await SendAsync(command, outcome, async due =>
         {
             var (secret, row) = SignIn.Create(domain, time.GetUtcNow());

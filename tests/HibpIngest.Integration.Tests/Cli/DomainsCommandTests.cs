@@ -18,7 +18,7 @@ public sealed class DomainsCommandTests : CommandTestBase
             "there is no key 'other'", (await RunAsync("domains", "approve", "example.com", "--key", "other")).FailedWithOneLine(),
             StringComparison.Ordinal);
         Assert.Contains(
-            "DOMAIN is expected", (await RunAsync("domains", "approve", "no domain", "--key", "acme")).FailedWithOneLine(),
+            "DOMAIN: expected a domain", (await RunAsync("domains", "approve", "no domain", "--key", "acme")).FailedWithOneLine(),
             StringComparison.Ordinal);
 
         // The second time changes nothing.

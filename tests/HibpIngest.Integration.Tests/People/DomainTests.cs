@@ -351,9 +351,29 @@ public sealed partial class DomainTests
         Assert.Empty(await SubscribersAsync(rig));
     }
 
+    [Fact]
+    public async Task First_failure_is_recorded_once_its_mail_is_sent_or_after_three_days()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        await rig.Pipeline.ImportAsync((Contact, Domain));
+        var due = (await rig.Context.Database.RequestSignInAsync(Guid.NewGuid(), Contact, Domain, [], None)).Due!;
+        await rig.Context.Database.PutProofAsync(
+            new DomainProof(DomainProof.HolderOf(due.Subscription), Domain, ProofKind.Dns), None);
+        await using var down = NotificationSenders.Create("smtp://127.0.0.1:1");
+        rig.With(rig.Context with { Sender = down });
+        var clock = (TestClock)rig.Pipeline.Time;
+        clock.Advance(TimeSpan.FromDays(90 + 3) - TimeSpan.FromSeconds(1));
+        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        Assert.Null((await rig.Context.Database.ListProofsAsync(None)).Single().FailedAt);
+        clock.Advance(TimeSpan.FromSeconds(1));
+        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        Assert.NotNull((await rig.Context.Database.ListProofsAsync(None)).Single().FailedAt);
+    }
+
     [Theory]
-    [InlineData("domain=no+domain&proof=dns", "That is no domain")]
-    [InlineData("proof=dns", "That is no domain")]
+    [InlineData("domain=no+domain&proof=dns", "That is not a domain")]
+    [InlineData("proof=dns", "That is not a domain")]
     [InlineData("domain=gmail.com&proof=security", "Nobody can prove this domain")]
     [InlineData("domain=co.uk&proof=security", "Nobody can prove this domain")]
     [InlineData($"domain={Domain}", "Choose how")]

@@ -79,7 +79,7 @@ public sealed partial class OptOutTests
         await PostAsync(web, "/optout", $"email={Email}&from={from}", "Check your mail");
         await rig.RunToEndAsync();
         var mail = rig.LastMail();
-        Assert.Equal("Confirm that your address shall be hidden", mail.Subject);
+        Assert.Equal("Confirm that you want your address hidden", mail.Subject);
         Assert.Equal(expected == OptOutLevel.All, mail.TextBody!.Contains("gets no more mails", StringComparison.Ordinal));
         var link = PeopleRig.LinkIn(mail, "optout/confirm");
         Assert.Contains($"<h1>{title}</h1>", (await web.GetAsync(link)).Text, StringComparison.Ordinal);
