@@ -45,9 +45,9 @@ public sealed record PersonCommand(CommandKind Kind)
         DefaultIgnoreCondition = JsonIgnoreCondition.WhenWritingNull,
         Converters =
         {
-            new JsonStringEnumConverter<CommandKind>(JsonNamingPolicy.CamelCase),
-            new JsonStringEnumConverter<OptOutLevel>(JsonNamingPolicy.CamelCase),
-            new JsonStringEnumConverter<ProofKind>(JsonNamingPolicy.CamelCase),
+            new JsonStringEnumConverter<CommandKind>(JsonNamingPolicy.CamelCase, allowIntegerValues: false),
+            new JsonStringEnumConverter<OptOutLevel>(JsonNamingPolicy.CamelCase, allowIntegerValues: false),
+            new JsonStringEnumConverter<ProofKind>(JsonNamingPolicy.CamelCase, allowIntegerValues: false),
         },
     };
 

@@ -38,8 +38,9 @@ public sealed partial class ProvenDomains(
     /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
     public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (command.Proof is not { } kind || command.Domain is not { } domain || !AccountRules.TryParseDomain(domain, out var parsed, out _)
-            || parsed != domain || !ClaimableDomains.CanHaveOwner(domain))
+        // A number that is no kind would name a mailbox of somebody else.
+        if (command.Proof is not { } kind || !Enum.IsDefined(kind) || command.Domain is not { } domain
+            || !AccountRules.TryParseDomain(domain, out var parsed, out _) || parsed != domain || !ClaimableDomains.CanHaveOwner(domain))
         {
             return "it names no domain that can have an owner";
         }
@@ -98,7 +99,8 @@ public sealed partial class ProvenDomains(
             return await apiKeys.FindAsync(proof.Holder, cancellationToken) is { } key
                 && key.Domains.Contains(proof.Domain, StringComparer.Ordinal) ? proof.Holder : null;
         }
-        return await requests.FindSubscriptionAsync(id, cancellationToken) is { IsVerified: true, Subscription: var known }
+        // A request to renew it has the same id, and is found first. A removal deletes both.
+        return await requests.FindSubscriptionAsync(id, cancellationToken) is { Subscription: var known }
             && known.Domain == proof.Domain ? known.Email : null;
     }
 

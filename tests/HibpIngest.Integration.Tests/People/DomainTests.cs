@@ -352,6 +352,34 @@ public sealed partial class DomainTests
     }
 
     [Fact]
+    public async Task Renewal_that_nobody_confirmed_keeps_no_domain_from_its_check()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        await rig.Pipeline.ImportAsync((Contact, Domain));
+        var wanted = new SubscriptionRequest(Contact, Domain, ProofKind.Dns);
+        var due = (await rig.Context.Database.RequestSignInAsync(Guid.NewGuid(), Contact, Domain, [], None)).Due!;
+        await rig.Context.Database.PutProofAsync(
+            new DomainProof(DomainProof.HolderOf(due.Subscription), Domain, ProofKind.Dns), None);
+        ((TestClock)rig.Pipeline.Time).Advance(TimeSpan.FromDays(90));
+        await rig.Context.Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], TimeSpan.FromDays(7), None);
+        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        Assert.NotNull(Assert.Single(await rig.Context.Database.ListProofsAsync(None)).FailedAt);
+    }
+
+    [Fact]
+    public async Task Mailbox_of_a_number_proves_nothing()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        var command = rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = (ProofKind)20231234 };
+        Assert.NotNull(await rig.Context.Get<ProvenDomains>().FindRefusalAsync(command, None));
+        // Neither does a sealed command carry one.
+        await Assert.ThrowsAnyAsync<Exception>(() => rig.HandleAsync(command));
+        Assert.Empty(rig.Mails());
+    }
+
+    [Fact]
     public async Task First_failure_is_recorded_once_its_mail_is_sent_or_after_three_days()
     {
         await using var dns = new DnsTestServer();
