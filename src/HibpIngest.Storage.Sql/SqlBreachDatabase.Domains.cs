@@ -32,9 +32,9 @@ public abstract partial class SqlBreachDatabase
         }
     }
 
-    private static DomainProof ReadProof(IRow row) => new(row.Text("holder"), row.Text("domain"), ToProof(row.Text("kind"))!);
+    private static DomainProof ReadProof(IRow row) => new(row.Text("holder"), row.Text("domain"), ToProof(row.Text("kind")));
 
-    private static string ProofText(ProofKind? kind) => kind?.ToString().ToLowerInvariant() ?? "";
+    private static string ProofText(ProofKind? kind) => kind?.Name() ?? "";
 
     private static ProofKind ToProof(string text) => Enum.Parse<ProofKind>(text, ignoreCase: true);
 

@@ -26,8 +26,7 @@ public abstract partial class SqlBreachDatabase
             $"UPDATE dbo.subscription_requests SET proof = @proof, expires_at = @until WHERE {Same}", values) == 0)
         {
             // What is subscribed keeps its id.
-            var known = wanted.Key is null
-                ? await FindIdAsync(session, "dbo.subscribers", "email = @email AND domain = @domain", values[..2]) : null;
+            var known = wanted.Key is null ? await FindSubscriberAsync(session, wanted.Email, wanted.Domain ?? "") : null;
             await session.ExecuteAsync(
                 """
                 INSERT INTO dbo.subscription_requests (link_id, email, domain, api_key, proof, expires_at)
@@ -40,12 +39,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<RequestOutcome> RequestSignInAsync(
         Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken) =>
-        RequestMailAsync(
-            command, email, limits,
-            session => FindIdAsync(
-                session, "dbo.subscribers", "email = @email AND domain = @domain", Text("@email", email, EmailLength),
-                Text("@domain", domain, DomainLength)),
-            cancellationToken);
+        RequestMailAsync(command, email, limits, session => FindSubscriberAsync(session, email, domain), cancellationToken);
 
     /// <summary>Counts the mail of a command once, unless a limit is reached or it is about nothing.</summary>
     /// <param name="about">Returns the id of a subscription or request; null: there is none.</param>
@@ -101,17 +95,14 @@ public abstract partial class SqlBreachDatabase
             Id("@id", request));
         if (found is null)
             return null;
-        foreach (var hash in suppressions)
-            await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
+        await LiftAsync(session, suppressions);
         await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE link_id = @id", Id("@id", request));
         if (found.Key.Length > 0)
         {
             await PutAsync(session, new DomainProof(found.Key, found.Domain, ToProof(found.Proof)));
             return null;
         }
-        if (await FindIdAsync(
-            session, "dbo.subscribers", "email = @email AND domain = @domain", Text("@email", found.Email, EmailLength),
-            Text("@domain", found.Domain, DomainLength)) is not { } subscription)
+        if (await FindSubscriberAsync(session, found.Email, found.Domain) is not { } subscription)
         {
             subscription = request;
             await AddSubscriberAsync(session, request, found.Email, found.Domain);
@@ -160,6 +151,10 @@ public abstract partial class SqlBreachDatabase
     private static Task<int> AddCommandAsync(ISqlSession session, Guid command, Guid subscription) => session.ExecuteAsync(
         "INSERT INTO dbo.commands (id, link_id, applied_at, mailed_at) VALUES (@id, @link_id, @now, NULL)",
         Id("@id", command), Id("@link_id", subscription));
+
+    private static Task<Guid?> FindSubscriberAsync(ISqlSession session, string email, string domain) => FindIdAsync(
+        session, "dbo.subscribers", "email = @email AND domain = @domain", Text("@email", email, EmailLength),
+        Text("@domain", domain, DomainLength));
 
     private static async Task<Guid?> FindIdAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
         await session.ListAsync($"SELECT link_id FROM {table} WHERE {condition}", row => row.Guid("link_id"), parameters) is [var id, ..]

@@ -98,12 +98,13 @@ public abstract partial class SqlBreachDatabase
     }, cancellationToken);
 
     public Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) =>
-        WriteAsync(async session =>
-        {
-            foreach (var hash in hashes)
-                await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
-            return true;
-        }, cancellationToken);
+        WriteAsync(session => LiftAsync(session, hashes), cancellationToken);
+
+    private static async Task LiftAsync(ISqlSession session, IReadOnlyCollection<string> hashes)
+    {
+        foreach (var hash in hashes)
+            await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));
+    }
 
     /// <summary>Serializes imports and removals of subscribers.</summary>
     private protected virtual Task LockSubscribersAsync(ISqlSession session) => Task.CompletedTask;

@@ -37,8 +37,7 @@ internal sealed class DomainAccountsReader(BreachedAccounts accounts, DomainSize
         Encoding.UTF8.GetBytes("email,breach,date\r\n", body);
         await foreach (var (alias, breaches) in accounts.ReadDomainAsync(domain, cancellationToken))
         {
-            // A spreadsheet reads a cell that begins with one of these as a formula; an apostrophe marks it as text.
-            var mark = "=+-@".Contains(alias[0], StringComparison.Ordinal) ? "'" : "";
+            var mark = CsvText.IsFormula(alias) ? "'" : "";
             foreach (var breach in breaches)
                 Encoding.UTF8.GetBytes($"{mark}{alias}@{domain},{breach.Model.Name},{breach.Model.BreachDate:yyyy-MM-dd}\r\n", body);
             if (body.UnflushedBytes >= FlushBytes)

@@ -16,22 +16,18 @@ internal sealed class DomainPageEndpoints(
 
     public void Map(ApiRoutes routes)
     {
-        Map(routes.Get("/domains", RouteAccess.Page, (HttpContext context) => WriteAsync<DomainsPage>(context, [])), "domains");
-        Map(routes.Map(HttpMethods.Post, "/domains", RouteAccess.Form, RequestAsync), "domains form").RequireRateLimiting(
-            NetworkLimits.Subscribe);
-        Map(routes.Map(HttpMethods.Post, "/domains/signin", RouteAccess.Form, SignInAsync), "domains signin form").RequireRateLimiting(
-            NetworkLimits.Subscribe);
-        Map(routes.Get("/domains/open", RouteAccess.Page, AskAsync), "domains open");
-        Map(routes.Map(HttpMethods.Post, "/domains/open", RouteAccess.Form, OpenAsync), "domains open form").RequireRateLimiting(
-            NetworkLimits.Subscribe);
-        Map(routes.Get(Accounts, RouteAccess.Page, AccountsAsync), "domains accounts");
-        Map(routes.Get($"{Accounts}.csv", RouteAccess.Page, CsvAsync), "domains accounts csv");
-        Map(routes.Map(HttpMethods.Post, "/domains/close", RouteAccess.Form, Close), "domains close form");
-    }
+        routes.Get("/domains", RouteAccess.Page, (HttpContext context) => WriteAsync<DomainsPage>(context, [])).AsPage("domains");
+        MapForm("/domains", "domains form", RequestAsync);
+        MapForm("/domains/signin", "domains signin form", SignInAsync);
+        routes.Get("/domains/open", RouteAccess.Page, AskAsync).AsPage("domains open");
+        MapForm("/domains/open", "domains open form", OpenAsync);
+        routes.Get(Accounts, RouteAccess.Page, AccountsAsync).AsPage("domains accounts");
+        routes.Get($"{Accounts}.csv", RouteAccess.Page, CsvAsync).AsPage("domains accounts csv");
+        routes.Map(HttpMethods.Post, "/domains/close", RouteAccess.Form, Close).AsPage("domains close form");
 
-    // The OpenAPI document lists what programs use.
-    private static RouteHandlerBuilder Map(RouteHandlerBuilder endpoint, string name) =>
-        endpoint.WithName($"page {name}").ExcludeFromDescription();
+        void MapForm(string path, string name, Delegate answer) =>
+            routes.Map(HttpMethods.Post, path, RouteAccess.Form, answer).AsPage(name).RequireRateLimiting(NetworkLimits.Subscribe);
+    }
 
     /// <summary>Queues the request for a domain, or shows what has to be published first.</summary>
     private async Task RequestAsync(HttpContext context, CancellationToken cancellationToken)

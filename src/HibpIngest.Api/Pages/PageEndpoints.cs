@@ -26,9 +26,8 @@ internal sealed class PageEndpoints(
         Map(routes, "/assets/{file}", "asset", Asset);
     }
 
-    // The OpenAPI document lists what programs use.
     private static void Map(ApiRoutes routes, string template, string name, Delegate answer) =>
-        routes.Get(template, RouteAccess.Page, answer).WithName($"page {name}").ExcludeFromDescription();
+        routes.Get(template, RouteAccess.Page, answer).AsPage(name);
 
     private async Task SearchAsync(HttpContext context, CancellationToken cancellationToken)
     {

@@ -18,10 +18,10 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
 
     public void Map(ApiRoutes routes)
     {
-        Map(routes.Get("/subscribe", RouteAccess.Page, (HttpContext context) => WriteAsync<SubscribePage>(context)), "subscribe");
+        routes.Get("/subscribe", RouteAccess.Page, (HttpContext context) => WriteAsync<SubscribePage>(context)).AsPage("subscribe");
         MapForm(routes, "subscribe", (context, cancellationToken) => RequestAsync<SubscribePage>(
             context, fields => (CommandKind.Subscribe, OptOutLevel.None), "SubscribeDone", cancellationToken));
-        Map(routes.Get("/optout", RouteAccess.Page, (HttpContext context) => WriteAsync<OptOutPage>(context)), "optout");
+        routes.Get("/optout", RouteAccess.Page, (HttpContext context) => WriteAsync<OptOutPage>(context)).AsPage("optout");
         MapForm(routes, "optout", (context, cancellationToken) => RequestAsync<OptOutPage>(
             context, fields => LevelOf(fields.From) is { } level ? (CommandKind.RequestOptOut, level) : null, "OptOutSent",
             cancellationToken));
@@ -36,20 +36,15 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
     /// <summary>Maps the page of a link, whose button posts to the same address. A mail program posts there too (RFC 8058).</summary>
     private void Map(ApiRoutes routes, string path, string notice, params Link[] links)
     {
-        Map(routes.Get($"/{path}", RouteAccess.Page, (HttpContext context) => AskAsync(context, $"/{path}", notice, links)), path);
-        Map(
-            routes.Map(
-                HttpMethods.Post, $"/{path}", RouteAccess.Form,
-                (HttpContext context, CancellationToken cancellationToken) => ConfirmAsync(context, notice, links, cancellationToken)),
-            $"{path} form");
+        routes.Get($"/{path}", RouteAccess.Page, (HttpContext context) => AskAsync(context, $"/{path}", notice, links)).AsPage(path);
+        routes.Map(
+            HttpMethods.Post, $"/{path}", RouteAccess.Form,
+            (HttpContext context, CancellationToken cancellationToken) => ConfirmAsync(context, notice, links, cancellationToken))
+            .AsPage($"{path} form");
     }
 
-    private static void MapForm(ApiRoutes routes, string path, Func<HttpContext, CancellationToken, Task> answer) => Map(
-        routes.Map(HttpMethods.Post, $"/{path}", RouteAccess.Form, answer), $"{path} form").RequireRateLimiting(NetworkLimits.Subscribe);
-
-    // The OpenAPI document lists what programs use.
-    private static RouteHandlerBuilder Map(RouteHandlerBuilder endpoint, string name) =>
-        endpoint.WithName($"page {name}").ExcludeFromDescription();
+    private static void MapForm(ApiRoutes routes, string path, Func<HttpContext, CancellationToken, Task> answer) => routes
+        .Map(HttpMethods.Post, $"/{path}", RouteAccess.Form, answer).AsPage($"{path} form").RequireRateLimiting(NetworkLimits.Subscribe);
 
     /// <summary>Reads the form or JSON of a request that causes a mail, and queues it.</summary>
     private async Task RequestAsync<TPage>(

@@ -56,7 +56,7 @@ internal sealed class DomainsListCommand : HibpCommand
     }
 
     private static DomainLine LineOf(string domain, string? email, string? key, CheckedProof? proof) => new(
-        domain, email, key, proof is null ? "operator" : proof.Proof.Mailbox ?? proof.Proof.Kind.ToString().ToLowerInvariant(),
+        domain, email, key, proof is null ? "operator" : proof.Proof.Mailbox ?? proof.Proof.Kind.Name(),
         proof?.CheckedAt, proof?.FailedAt);
 }
 
@@ -111,9 +111,8 @@ internal sealed class DomainsApproveCommand : AddressCommand
     private static async Task AddAsync(CommandSession session, string domain, string name, CancellationToken cancellationToken)
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
-        var key = (await account.Keys.ListAsync(cancellationToken))
-            .FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
+        var key = await KeyNames.FindAsync(account.Keys, name, cancellationToken);
         if (key is null || !await account.Keys.SetDomainAsync(key.Hash, domain, isProven: true, cancellationToken))
-            throw new NotPossibleException($"there is no key '{name}'; 'hibp keys list' lists all keys");
+            throw KeyNames.Unknown(name);
     }
 }

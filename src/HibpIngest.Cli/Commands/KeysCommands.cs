@@ -43,7 +43,7 @@ internal sealed class KeysCreateCommand : HibpCommand
         var key = Describe(session, ApiKey.HashOf(text));
         using var account = await session.OpenAccountAsync(cancellationToken);
         await account.Keys.CreateAsync(cancellationToken);
-        if ((await account.Keys.ListAsync(cancellationToken)).Any(one => one.Name.Equals(key.Name, StringComparison.OrdinalIgnoreCase)))
+        if (await KeyNames.FindAsync(account.Keys, key.Name, cancellationToken) is not null)
             throw new NotPossibleException(
                 $"there is a key '{key.Name}' already: choose another name, or run 'hibp keys revoke {key.Name}' first");
         if (!await account.Keys.AddAsync(key, cancellationToken))
@@ -129,6 +129,16 @@ internal sealed class KeysListCommand : HibpCommand
             .Select(scope => scope.ToString().ToLowerInvariant())];
 }
 
+/// <summary>API keys by the names of their owners, whose case doesn't matter.</summary>
+internal static class KeyNames
+{
+    /// <returns>Null: there is none.</returns>
+    public static async Task<ApiKey?> FindAsync(IApiKeys keys, string name, CancellationToken cancellationToken) =>
+        (await keys.ListAsync(cancellationToken)).FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
+
+    public static NotPossibleException Unknown(string name) => new($"there is no key '{name}'; 'hibp keys list' lists all keys");
+}
+
 internal sealed class KeysRevokeCommand : HibpCommand
 {
     private readonly Argument<string> _name = new("NAME") { Description = "Name of the key." };
@@ -144,10 +154,9 @@ internal sealed class KeysRevokeCommand : HibpCommand
     {
         using var account = await session.OpenAccountAsync(cancellationToken);
         var name = session.Parsed.GetRequiredValue(_name);
-        var key = (await account.Keys.ListAsync(cancellationToken))
-            .FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
+        var key = await KeyNames.FindAsync(account.Keys, name, cancellationToken);
         if (key is null || !await account.Keys.RemoveAsync(key.Hash, cancellationToken))
-            throw new NotPossibleException($"there is no key '{name}'; 'hibp keys list' lists all keys");
+            throw KeyNames.Unknown(name);
         session.Screen.ShowResult(new KeyRevokedDocument(key.Name),
             $"{key.Name} is revoked; servers refuse it within 10 seconds.");
     }

@@ -56,15 +56,20 @@ public static class ProofKinds
     /// <summary>
     /// The names of mailboxes that only those who run a domain read (RFC 2142), as certificate authorities and Have I Been Pwned use them.
     /// </summary>
-    public static readonly IReadOnlyList<string> Mailboxes = ["security", "hostmaster", "postmaster", "webmaster"];
+    public static readonly IReadOnlyList<string> Mailboxes = [.. Enum.GetValues<ProofKind>().Where(IsMailbox).Select(Name)];
+
+    /// <summary>Returns the name under which the kind is stored and sent.</summary>
+    public static string Name(this ProofKind kind) => kind.ToString().ToLowerInvariant();
 
     /// <summary>Returns the address of the mailbox in a domain; null: a proof of this kind needs no mail.</summary>
     public static string? Mailbox(this ProofKind kind, string domain) =>
-        kind is ProofKind.Dns or ProofKind.File ? null : $"{kind.ToString().ToLowerInvariant()}@{domain}";
+        IsMailbox(kind) ? $"{kind.Name()}@{domain}" : null;
 
     /// <summary>Returns the kind of this name.</summary>
     /// <returns>Null: there is none.</returns>
     public static ProofKind? Parse(string? name) =>
         Enum.GetValues<ProofKind>().Cast<ProofKind?>().FirstOrDefault(
             kind => string.Equals(kind.ToString(), name, StringComparison.OrdinalIgnoreCase));
+
+    private static bool IsMailbox(ProofKind kind) => kind is not (ProofKind.Dns or ProofKind.File);
 }

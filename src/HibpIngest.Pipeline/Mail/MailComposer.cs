@@ -289,8 +289,7 @@ public sealed class MailComposer
         return Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes(what)).AsSpan(0, 8));
     }
 
-    // A spreadsheet reads a cell that begins with = + - @ as a formula, and an alias may begin with + or -. Such a cell gets a leading
-    // apostrophe, which marks it as text, and the mail says so.
+    // An alias may begin with + or -. The mail says what the apostrophe is.
     private static byte[] Csv(IEnumerable<string> accounts, string domain, out int marked)
     {
         marked = 0;
@@ -298,7 +297,7 @@ public sealed class MailComposer
         foreach (var account in accounts)
         {
             var cell = MailText.OneLine(account.Contains('@') ? account : $"{account}@{domain}");
-            if (cell.Length > 0 && "=+-@".Contains(cell[0]))
+            if (CsvText.IsFormula(cell))
             {
                 csv.Append('\'');
                 marked++;
