@@ -5,6 +5,7 @@ namespace HibpIngest.Storage.Sql;
 public abstract partial class SqlBreachDatabase
 {
     private const string OfProof = "holder = @holder AND domain = @domain";
+    private const string OfListed = $"{OfProof} AND checked_at = @checked_at";
 
     public Task PutProofAsync(DomainProof proof, CancellationToken cancellationToken) =>
         WriteAsync(session => PutAsync(session, proof), cancellationToken);
@@ -13,10 +14,24 @@ public abstract partial class SqlBreachDatabase
         "SELECT holder, domain, kind, checked_at, failed_at FROM dbo.domain_proofs ORDER BY domain, holder",
         row => new CheckedProof(ReadProof(row), row.Time("checked_at"), row.TimeOrNull("failed_at")), cancellationToken);
 
-    public Task<bool> RecordFailedCheckAsync(DomainProof proof, CancellationToken cancellationToken) => WriteAsync(
-        async session => await session.ExecuteAsync(
-            $"UPDATE dbo.domain_proofs SET failed_at = @now WHERE {OfProof} AND failed_at IS NULL", Of(proof)) == 0,
-        cancellationToken);
+    public Task RecordCheckAsync(CheckedProof listed, bool succeeded, CancellationToken cancellationToken) => WriteAsync(
+        succeeded ? $"UPDATE dbo.domain_proofs SET checked_at = @now, failed_at = NULL WHERE {OfListed}"
+            : $"UPDATE dbo.domain_proofs SET failed_at = @now WHERE {OfListed} AND failed_at IS NULL",
+        cancellationToken, Of(listed));
+
+    public Task<bool> EndProofAsync(CheckedProof listed, CancellationToken cancellationToken) => WriteAsync(async session =>
+    {
+        await LockSubscribersAsync(session);
+        if (await session.ExecuteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfListed}", Of(listed)) == 0)
+            return false;
+        if (listed.Proof.Subscription is { } id)
+        {
+            await session.ExecuteAsync(
+                "DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE link_id = @id)", Id("@id", id));
+            await session.ExecuteAsync("DELETE FROM dbo.subscribers WHERE link_id = @id", Id("@id", id));
+        }
+        return true;
+    }, cancellationToken);
 
     public Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken) =>
         WriteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfProof}", cancellationToken, Of(proof));
@@ -37,6 +52,8 @@ public abstract partial class SqlBreachDatabase
     private static string ProofText(ProofKind? kind) => kind?.Name() ?? "";
 
     private static ProofKind ToProof(string text) => Enum.Parse<ProofKind>(text, ignoreCase: true);
+
+    private static Parameter[] Of(CheckedProof listed) => [.. Of(listed.Proof), At("@checked_at", listed.CheckedAt)];
 
     private static Parameter[] Of(DomainProof proof) =>
     [

@@ -13,7 +13,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<RequestOutcome> RequestSubscriptionAsync(
         Guid command, SubscriptionRequest wanted, IReadOnlyList<MailLimit> limits, TimeSpan validFor,
-        CancellationToken cancellationToken) => RequestMailAsync(command, wanted.Email, limits, async session =>
+        CancellationToken cancellationToken) => WriteAsync(session => CountMailAsync(session, command, wanted.Email, limits, async () =>
     {
         const string Same = "email = @email AND domain = @domain AND api_key = @api_key";
         Parameter[] values =
@@ -34,50 +34,77 @@ public abstract partial class SqlBreachDatabase
                 """,
                 [Id("@id", known ?? Guid.NewGuid()), .. values]);
         }
-        return await FindIdAsync(session, "dbo.subscription_requests", Same, values[..3]);
-    }, cancellationToken);
+        return (await FindIdAsync(session, "dbo.subscription_requests", Same, values[..3]))!.Value;
+    }), cancellationToken);
 
     public Task<RequestOutcome> RequestSignInAsync(
         Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken) =>
-        RequestMailAsync(command, email, limits, session => FindSubscriberAsync(session, email, domain), cancellationToken);
+        WriteAsync(
+            async session => await FindSubscriberAsync(session, email, domain) is { } id
+                ? await CountMailAsync(session, command, email, limits, () => Task.FromResult(id)) : new RequestOutcome(null),
+            cancellationToken);
 
-    /// <summary>Counts the mail of a command once, unless a limit is reached or it is about nothing.</summary>
-    /// <param name="about">Returns the id of a subscription or request; null: there is none.</param>
-    private Task<RequestOutcome> RequestMailAsync(
-        Guid command, string email, IReadOnlyList<MailLimit> limits, Func<ISqlSession, Task<Guid?>> about,
-        CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<bool> CountCheckAsync(Guid command, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken) =>
+        WriteAsync(async session =>
+    {
+        await LockSubscribersAsync(session);
+        var itself = command.ToString("N");
+        if (await session.AnyAsync("SELECT 1 FROM dbo.request_mails WHERE limit_key = @key", LimitKey(itself)))
+            return true;
+        if (await FindReachedAsync(session, limits) is not null)
+            return false;
+        await CountAsync(session, [itself, .. limits.Select(limit => limit.Key)]);
+        return true;
+    }, cancellationToken);
+
+    /// <summary>Counts the mail of a command once, unless a limit is reached.</summary>
+    /// <param name="about">Returns the id of the subscription or request that the mail is about.</param>
+    private async Task<RequestOutcome> CountMailAsync(
+        ISqlSession session, Guid command, string email, IReadOnlyList<MailLimit> limits, Func<Task<Guid>> about)
     {
         // Of two requests that would both be within a limit, the second counts the first.
         await LockSubscribersAsync(session);
         await DeleteExpiredAsync(session);
         if (await IsAppliedAsync(session, command))
             return new RequestOutcome(await FindDueAsync(session, command));
+        if (await FindReachedAsync(session, limits) is { } reached)
+            return new RequestOutcome(null, reached);
+        var id = await about();
+        await CountAsync(session, limits.Select(limit => limit.Key));
+        await AddCommandAsync(session, command, id);
+        return new RequestOutcome(new MailDue(id, email));
+    }
+
+    private static async Task<MailLimit?> FindReachedAsync(ISqlSession session, IReadOnlyList<MailLimit> limits)
+    {
         foreach (var limit in limits)
         {
             var sent = await session.NumberAsync(
                 "SELECT COUNT(*) FROM dbo.request_mails WHERE limit_key = @key AND sent_at > @since",
                 LimitKey(limit.Key), FromNow("@since", -limit.Window));
             if (sent >= limit.Max)
-                return new RequestOutcome(null, limit);
+                return limit;
         }
-        if (await about(session) is not { } id)
-            return new RequestOutcome(null);
-        foreach (var key in limits.Select(limit => limit.Key).Distinct())
+        return null;
+    }
+
+    private static async Task CountAsync(ISqlSession session, IEnumerable<string> limitKeys)
+    {
+        foreach (var key in limitKeys.Distinct())
             await session.ExecuteAsync("INSERT INTO dbo.request_mails (limit_key, sent_at) VALUES (@key, @now)", LimitKey(key));
-        await AddCommandAsync(session, command, id);
-        return new RequestOutcome(new MailDue(id, email));
-    }, cancellationToken);
+    }
 
     public Task<KnownSubscription?> FindSubscriptionAsync(Guid id, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync(
             """
-            SELECT email, domain, '' AS api_key, 1 AS is_verified FROM dbo.subscribers WHERE link_id = @id
+            SELECT email, domain, '' AS api_key, '' AS proof, 1 AS is_verified FROM dbo.subscribers WHERE link_id = @id
             UNION ALL
-            SELECT email, domain, api_key, 0 FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now
+            SELECT email, domain, api_key, proof, 0 FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now
             ORDER BY is_verified
             """,
             row => new KnownSubscription(
                 new Subscription(row.Text("email"), DomainOrNull(row)), row.Int32("is_verified") == 1,
+                row.Text("proof") is { Length: > 0 } proof ? ToProof(proof) : null,
                 row.Text("api_key") is { Length: > 0 } key ? key : null),
             Id("@id", id)),
         cancellationToken);
@@ -98,10 +125,7 @@ public abstract partial class SqlBreachDatabase
         await LiftAsync(session, suppressions);
         await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE link_id = @id", Id("@id", request));
         if (found.Key.Length > 0)
-        {
-            await PutAsync(session, new DomainProof(found.Key, found.Domain, ToProof(found.Proof)));
             return null;
-        }
         if (await FindSubscriberAsync(session, found.Email, found.Domain) is not { } subscription)
         {
             subscription = request;

@@ -40,7 +40,7 @@ public sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
             async () => (await renderer.RenderComponentAsync<TComponent>(ParameterView.FromDictionary(parameters))).ToHtmlString());
     }
 
-    // A page repeats nothing of a request's body or path beside its ticket, so its length reveals nothing about that.
+    // A page has a secret (its ticket) or repeats what was typed (the proof of a domain), never both, so its length reveals no secret.
     private static byte[] Gzip(byte[] bytes)
     {
         using var packed = new MemoryStream();

@@ -88,19 +88,27 @@ internal sealed class DomainsApproveCommand : AddressCommand
         var (owner, name) = (session.Parsed.GetValue(_owner), session.Parsed.GetValue(_key));
         if (owner is null == name is null)
             throw new BadInputException("name the owner, either by --owner ADDRESS or by --key NAME");
-        if (owner is not null)
-            await AddAsync(session, domain, await ReadAddressesAsync(session, owner, "--owner", cancellationToken), cancellationToken);
+        var wanted = owner is null ? []
+            : (await ReadAddressesAsync(session, owner, "--owner", cancellationToken)).Select(
+                address => new Subscription(address, domain)).ToList();
+        await using var services = await session.OpenExistingAsync(cancellationToken);
+        if (name is null)
+            await AddAsync(services, domain, wanted, cancellationToken);
         else
-            await AddAsync(session, domain, name!, cancellationToken);
+            await AddAsync(services, domain, name, cancellationToken);
         session.Screen.ShowResult(
             new DomainApprovedDocument(domain), $"{domain} is approved; 'hibp domains list' lists all owners.");
     }
 
     private static async Task AddAsync(
-        CommandSession session, string domain, IReadOnlyList<string> addresses, CancellationToken cancellationToken)
+        IServiceProvider services, string domain, List<Subscription> wanted, CancellationToken cancellationToken)
     {
-        await using var services = await session.OpenExistingAsync(cancellationToken);
-        var wanted = addresses.Select(address => new Subscription(address, domain)).ToList();
+        var requests = services.GetRequiredService<ISubscriptionRequests>();
+        await DeleteProofsAsync(
+            services, domain,
+            async proof => proof.Subscription is { } id
+                && await requests.FindSubscriptionAsync(id, cancellationToken) is { Subscription: var found } && wanted.Contains(found),
+            cancellationToken);
         if ((await services.GetRequiredService<SubscriberOperations>().AddAsync(wanted, again: false, cancellationToken)).Suppressed > 0)
         {
             throw new NotPossibleException("the address is suppressed (unsubscribed, bounced, complained or forgotten), and was not added; "
@@ -108,11 +116,24 @@ internal sealed class DomainsApproveCommand : AddressCommand
         }
     }
 
-    private static async Task AddAsync(CommandSession session, string domain, string name, CancellationToken cancellationToken)
+    private static async Task AddAsync(IServiceProvider services, string domain, string name, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var key = await KeyNames.FindAsync(account.Keys, name, cancellationToken);
-        if (key is null || !await account.Keys.SetDomainAsync(key.Hash, domain, isProven: true, cancellationToken))
+        var keys = services.GetRequiredService<IApiKeys>();
+        var key = await KeyNames.FindAsync(keys, name, cancellationToken) ?? throw KeyNames.Unknown(name);
+        await DeleteProofsAsync(services, domain, proof => Task.FromResult(proof.Holder == key.Hash), cancellationToken);
+        if (!await keys.SetDomainAsync(key.Hash, domain, isProven: true, cancellationToken))
             throw KeyNames.Unknown(name);
+    }
+
+    // A proof that is missing later would end the approval.
+    private static async Task DeleteProofsAsync(
+        IServiceProvider services, string domain, Func<DomainProof, Task<bool>> isOfOwner, CancellationToken cancellationToken)
+    {
+        var proofs = services.GetRequiredService<IDomainProofs>();
+        foreach (var (proof, _, _) in await proofs.ListProofsAsync(cancellationToken))
+        {
+            if (proof.Domain == domain && await isOfOwner(proof))
+                await proofs.DeleteProofAsync(proof, cancellationToken);
+        }
     }
 }

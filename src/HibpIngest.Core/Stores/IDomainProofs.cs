@@ -9,10 +9,17 @@ public interface IDomainProofs
     /// <summary>Returns all proofs by domain.</summary>
     Task<IReadOnlyList<CheckedProof>> ListProofsAsync(CancellationToken cancellationToken);
 
-    /// <summary>Records that a check failed, unless one had failed before.</summary>
-    /// <returns>Whether one had.</returns>
-    Task<bool> RecordFailedCheckAsync(DomainProof proof, CancellationToken cancellationToken);
+    /// <summary>Records a check, unless the proof was replaced since it was listed. A second failure changes nothing.</summary>
+    Task RecordCheckAsync(CheckedProof listed, bool succeeded, CancellationToken cancellationToken);
 
+    /// <summary>
+    /// Deletes a proof and the subscription that has the domain by it, unless the proof was replaced since it was listed. Keeps a request
+    /// to prove the domain again.
+    /// </summary>
+    /// <returns>False if it was replaced or is gone.</returns>
+    Task<bool> EndProofAsync(CheckedProof listed, CancellationToken cancellationToken);
+
+    /// <summary>Deletes a proof only. The domain stays with its holder, and is never checked again.</summary>
     Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken);
 }
 

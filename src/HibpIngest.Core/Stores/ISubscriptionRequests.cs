@@ -18,13 +18,18 @@ public interface ISubscriptionRequests
     Task<RequestOutcome> RequestSignInAsync(
         Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken);
 
+    /// <summary>Counts a check of a domain's proof, unless a limit is reached.</summary>
+    /// <param name="command">Id of the command; a repeated one is not counted again.</param>
+    /// <returns>Whether no limit is reached.</returns>
+    Task<bool> CountCheckAsync(Guid command, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken);
+
     /// <summary>Finds the request or the subscription of an id.</summary>
     /// <returns>Null: it expired or was removed.</returns>
     Task<KnownSubscription?> FindSubscriptionAsync(Guid id, CancellationToken cancellationToken);
 
     /// <summary>
     /// Turns a request into a subscription, unless there is one, deletes the suppressions of these hashes, and records the proof of its
-    /// domain. Of a request for an API key it only records the proof.
+    /// domain. A request for an API key is only deleted.
     /// </summary>
     /// <returns>
     /// The subscription for which a mail is due; null: none is, because the request is gone or is for an API key, or the mail was sent.
@@ -39,7 +44,9 @@ public interface ISubscriptionRequests
     Task DeleteExpiredRequestsAsync(CancellationToken cancellationToken);
 }
 
-/// <summary>At most <paramref name="Max"/> mails within <paramref name="Window"/>, up to 30 days, that are counted under a key.</summary>
+/// <summary>
+/// At most <paramref name="Max"/> mails or checks within <paramref name="Window"/>, up to 30 days, that are counted under a key.
+/// </summary>
 /// <param name="Key">A hash that reveals nothing, or a word.</param>
 public sealed record MailLimit(string Key, TimeSpan Window, int Max);
 
@@ -61,8 +68,9 @@ public sealed record MailDue(Guid Subscription, string Email)
 
 /// <param name="Subscription">The address, and the domain that it watches.</param>
 /// <param name="IsVerified">False: it is a request.</param>
+/// <param name="Proof">How the domain of a request is proven; null: it has none.</param>
 /// <param name="Key">Hash of the API key that a request is for; null: for the address itself.</param>
-public sealed record KnownSubscription(Subscription Subscription, bool IsVerified, string? Key = null);
+public sealed record KnownSubscription(Subscription Subscription, bool IsVerified, ProofKind? Proof = null, string? Key = null);
 
 /// <param name="Email">Lower-case; gets the mail that confirms it.</param>
 /// <param name="Domain">The domain that it watches, lower-case ASCII; null: the address itself.</param>

@@ -11,6 +11,8 @@ public sealed record PersonMail(
     private const string AWeek = "The link opens a page with a button, and is valid for 7 days.";
     private const string Ignore =
         "If it was not you, ignore this mail: without your confirmation nothing changes, and the request is deleted.";
+    private const string Disagree =
+        "If you do not agree, ignore this mail: without your confirmation nothing changes, and the request is deleted.";
 
     /// <summary>The link by which a person verifies an address.</summary>
     public static PersonMail Verify(string email, string link) => new(
@@ -32,25 +34,28 @@ public sealed record PersonMail(
             Ignore,
         ]);
 
-    /// <summary>The link by which the owner of a domain lets an address, or the owner of an API key, see its accounts.</summary>
-    /// <param name="isProven">Whether the domain is proven already; else the mail proves it.</param>
-    /// <param name="forKey">Whether the owner of an API key gets the domain.</param>
-    public static PersonMail ConfirmDomain(string email, string domain, bool isProven, bool forKey, string link) => new(
+    /// <summary>The link by which the owner of a domain lets an address be notified of it, and see its accounts.</summary>
+    /// <param name="isProven">True: the domain is proven already; false: the mail proves it.</param>
+    public static PersonMail ConfirmDomain(string email, string domain, bool isProven, string link) => new(
         $"Confirm the domain {domain} for breach notifications", $"Confirm {domain}",
         [
             isProven
                 ? $"The domain {domain} is proven. It remains to confirm that the address {email} is to be notified of the breaches that "
                     + "addresses of the domain are in:"
-                : forKey
-                    ? $"The owner of an API key asked to see all addresses of {domain} that are in breaches. If you run this domain and "
-                        + "agree, confirm it:"
-                    : $"Somebody asked to be notified here, at {email}, of the breaches that addresses of {domain} are in, and to see "
-                        + "these addresses. If you run this domain and agree, confirm it:",
+                : $"Somebody asked to be notified here, at {email}, of the breaches that addresses of {domain} are in, and to see "
+                    + "these addresses. If you run this domain and agree, confirm it:",
         ],
-        isProven ? Typed(email) : $"Somebody named {domain} to us, and this is one of the mailboxes that we ask for its owner's consent.",
-        link, "Confirm the domain",
-        [AWeek, isProven ? Ignore : "If you do not agree, ignore this mail: without your confirmation nothing changes, and the request is "
-            + "deleted."]);
+        isProven ? Typed(email) : Asked(domain), link, "Confirm the domain", [AWeek, isProven ? Ignore : Disagree]);
+
+    /// <summary>The link by which the owner of a domain lets the owner of an API key see its accounts.</summary>
+    /// <param name="name">Name of the API key.</param>
+    public static PersonMail ConfirmKey(string name, string domain, string link) => new(
+        $"Let the API key {name} see the addresses of {domain}?", $"Let an API key see {domain}",
+        [
+            $"The owner of the API key \"{name}\" of this service asked to see all addresses of {domain} that are in breaches. If you run "
+                + "this domain, know whose key that is, and agree, confirm it:",
+        ],
+        Asked(domain), link, "Let this key see the addresses", [AWeek, Disagree]);
 
     /// <summary>Says that an address is notified of a domain's breaches.</summary>
     /// <param name="page">Where its accounts are shown.</param>
@@ -89,6 +94,9 @@ public sealed record PersonMail(
         ],
         proof.Subscription is null ? "The owner of an API key had the domain by a mail to this address." : Notified(proof.Domain), page,
         "Prove the domain");
+
+    private static string Asked(string domain) =>
+        $"Somebody named {domain} to us, and this is one of the mailboxes that we ask for its owner's consent.";
 
     private static string Typed(string email) => $"The address {email} was typed on our page.";
 

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.People;
 /// <summary>Applies the commands of links in mails. Each method returns why a command is ignored, or null.</summary>
 public sealed class FollowedLinks(
     InstallationKeys keys, ISubscriptionRequests requests, RequestMails mails, SubscriberOperations subscribers, OptOutOperations optOuts,
-    IApiKeys apiKeys, TimeProvider time)
+    ProvenDomains domains, TimeProvider time)
 {
     private const string NoEffect = "its link has no effect";
 
@@ -19,8 +19,8 @@ public sealed class FollowedLinks(
         var (email, domain) = known.Subscription;
         if (known.Key is { } key)
         {
-            if (!await apiKeys.SetDomainAsync(key, domain!, isProven: true, cancellationToken))
-                return "its API key was revoked";
+            if (await domains.AddAsync(new DomainProof(key, domain!, known.Proof!.Value), cancellationToken) is { } reason)
+                return reason;
             await requests.VerifySubscriptionAsync(command.Id, id, [], cancellationToken);
             return null;
         }
@@ -38,7 +38,7 @@ public sealed class FollowedLinks(
 
     public async Task<string?> UnsubscribeAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _, _)))
+        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _, _, _)))
             return NoEffect;
         await subscribers.RemoveAsync(
             [subscription.Email], subscription.Domain is { } domain ? [domain] : [], SuppressionReason.Unsubscribed, cancellationToken);
@@ -48,7 +48,7 @@ public sealed class FollowedLinks(
     public async Task<string?> OptOutAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
-        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _, _))
+        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _, _, _))
             || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
         {
             return NoEffect;

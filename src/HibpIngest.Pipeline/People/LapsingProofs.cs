@@ -7,40 +7,49 @@ namespace HibpIngest.Pipeline.People;
 /// again, with the same Message-ID if that is on the same day.
 /// </summary>
 public sealed partial class LapsingProofs(
-    IApiKeys apiKeys, IDomainProofs proofs, ISubscribers subscribers, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
+    IApiKeys apiKeys, IDomainProofs proofs, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
 {
+    // Short enough that a sold domain is noticed.
+    private static readonly TimeSpan CheckAfter = TimeSpan.FromDays(90);
+
+    // A mailbox can't be checked without another mail.
+    private static readonly TimeSpan MailboxLasts = TimeSpan.FromDays(365);
+
     // Time to repair a DNS or web server that was moved.
-    public static readonly TimeSpan RetryAfter = TimeSpan.FromDays(7);
+    private static readonly TimeSpan RetryAfter = TimeSpan.FromDays(7);
 
     // A server that doesn't take the mail for longer must not keep the domain.
     private static readonly TimeSpan WaitForMail = TimeSpan.FromDays(3);
 
+    /// <summary>Returns for how long a check has been due; negative: it is not due yet.</summary>
+    public TimeSpan OverdueOf(CheckedProof listed) => time.GetUtcNow() - (listed.FailedAt is { } failed ? failed + RetryAfter
+        : listed.CheckedAt + (listed.Proof.Mailbox is null ? CheckAfter : MailboxLasts));
+
     /// <summary>Records a failed check. The second one, or the expiry of a proof by mail, removes the domain from its holder.</summary>
-    /// <param name="isSecond">Whether a check had failed before.</param>
     /// <param name="address">Address to notify; null if the holder has none.</param>
     /// <param name="overdue">For how long the check has been due.</param>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now; nothing was recorded.</exception>
-    public async Task FailAsync(
-        DomainProof proof, bool isSecond, string? address, TimeSpan overdue, CancellationToken cancellationToken)
+    public async Task FailAsync(CheckedProof listed, string? address, TimeSpan overdue, CancellationToken cancellationToken)
     {
+        var proof = listed.Proof;
         var mayWait = overdue < WaitForMail;
-        if (proof.Mailbox is null && !isSecond)
+        if (proof.Mailbox is null && listed.FailedAt is null)
         {
             await NotifyAsync(proof, address, RetryAfter.Days, mayWait, cancellationToken);
-            await proofs.RecordFailedCheckAsync(proof, cancellationToken);
+            await proofs.RecordCheckAsync(listed, succeeded: false, cancellationToken);
             LogFailed(proof.Domain, RetryAfter.Days);
             return;
         }
         await NotifyAsync(proof, address, null, mayWait, cancellationToken);
         if (proof.Subscription is null)
             await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: false, cancellationToken);
-        else
+        if (await proofs.EndProofAsync(listed, cancellationToken))
+            LogLapsed(proof.Domain);
+        else if (proof.Subscription is null)
         {
-            await subscribers.RemoveSubscribersAsync(
-                [new SubscriberRemoval(address!, proof.Domain, null)], check: null, erase: false, cancellationToken);
+            // Proven again meanwhile. The other order could end between the two, with a domain that is never checked again.
+            await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: true, cancellationToken);
         }
-        await proofs.DeleteProofAsync(proof, cancellationToken);
-        LogLapsed(proof.Domain);
     }
 
     private async Task NotifyAsync(

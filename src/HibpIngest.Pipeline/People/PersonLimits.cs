@@ -1,3 +1,4 @@
+using HibpIngest.People;
 using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.People;
@@ -24,29 +25,35 @@ public sealed class PersonLimits(
     }
 
     /// <summary>Returns the limits of a request, in the order in which they are checked.</summary>
-    /// <param name="network">The caller's network.</param>
-    public async Task<IReadOnlyList<MailLimit>> OfAsync(string email, string network, CancellationToken cancellationToken)
+    /// <param name="email">The address that is mailed to.</param>
+    public async Task<IReadOnlyList<MailLimit>> OfAsync(string email, PersonCommand command, CancellationToken cancellationToken)
     {
         // It has unsubscribed, or mails to it were refused.
-        var isSuppressed = await subscribers.IsSuppressedAsync(email, cancellationToken);
-        var address = keys.Suppression!.HashOf(email);
+        var isSuppressed = await subscribers.IsSuppressedAsync(email, command.Domain, cancellationToken);
+        // Mails for API keys don't use up those that the owner of a mailbox asks for.
+        var address = command.Key is null ? keys.Suppression!.HashOf(email) : Of($"key {email}");
         return
         [
             new(address, Hour, 1), new(address, TimeSpan.FromDays(1), 3),
             .. isSuppressed ? [new MailLimit(address, TimeSpan.FromDays(30), 1)] : (MailLimit[])[],
-            .. Common(email, network),
+            .. Common(email, command.Network),
         ];
     }
 
+    /// <summary>Returns the limits of checks of domains that somebody says are proven.</summary>
+    /// <param name="caller">The network, or the hash of the API key.</param>
+    public IReadOnlyList<MailLimit> OfCheck(string caller, string domain) =>
+        [new(Of($"check by {caller}"), Hour, 20), new(Of($"check of {domain}"), Hour, 200)];
+
     /// <summary>Returns the limits of a subscriber's request to sign in.</summary>
     /// <param name="network">The caller's network.</param>
-    public IReadOnlyList<MailLimit> OfSignIn(string email, string network)
+    public IReadOnlyList<MailLimit> OfSignIn(string email, string? network)
     {
         var address = Of($"sign in {email}");
         return [new(address, Hour, 5), new(address, TimeSpan.FromDays(1), 20), .. Common(email, network)];
     }
 
-    private MailLimit[] Common(string email, string network) =>
+    private MailLimit[] Common(string email, string? network) =>
     [
         new(Of($"network {network}"), Hour, 20),
         new(Of($"domain {email[(email.IndexOf('@') + 1)..]}"), Hour, 200),

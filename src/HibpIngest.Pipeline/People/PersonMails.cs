@@ -5,20 +5,24 @@ namespace HibpIngest.Pipeline.People;
 
 /// <summary>Sends the mails that people's commands cause.</summary>
 public sealed class PersonMails(
-    ICatalogue catalogue, IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer,
-    MailLinks links)
+    ICatalogue catalogue, IReadLayout layout, IStoreTables tables, IApiKeys apiKeys, INotificationSender sender,
+    Lazy<MailComposer> composer, MailLinks links)
 {
     /// <summary>Sends the link by which the owner of an address confirms what was requested.</summary>
     /// <param name="expires">When the link expires.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
-    public Task SendConfirmationAsync(PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
-        SendAsync(command.Id, due, command.At, command.Kind switch
+    public async Task SendConfirmationAsync(
+        PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
+        await SendAsync(command.Id, due, command.At, command.Kind switch
         {
             CommandKind.RequestOptOut => PersonMail.HideAddress(
                 due.Email, command.Level, links.OptOut(due.Subscription, command.Level, expires)),
+            CommandKind.RequestDomain when command.Key is { } key => PersonMail.ConfirmKey(
+                (await apiKeys.FindAsync(key, cancellationToken))?.Name ?? throw new BadInputException("its API key was revoked"),
+                command.Domain!, links.Domain(due.Subscription, expires)),
             CommandKind.RequestDomain => PersonMail.ConfirmDomain(
-                due.Email, command.Domain!, isProven: command.Proof!.Value.Mailbox(command.Domain!) is null, command.Key is not null,
+                due.Email, command.Domain!, isProven: command.Proof!.Value.Mailbox(command.Domain!) is null,
                 links.Domain(due.Subscription, expires)),
             _ => PersonMail.Verify(due.Email, links.Verify(due.Subscription, expires)),
         }, cancellationToken);

@@ -5,16 +5,10 @@ namespace HibpIngest.Pipeline.People;
 /// <summary>
 /// Decides whether a domain is proven, and checks the proofs again. A proof is recorded first, so that no domain escapes the later checks.
 /// </summary>
-public sealed partial class ProvenDomains(
+public sealed class ProvenDomains(
     IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, ISubscriptionRequests requests, InstallationKeys keys,
-    LapsingProofs lapsing, TimeProvider time)
+    PersonLimits limits, LapsingProofs lapsing)
 {
-    // Short enough that a sold domain is noticed.
-    private static readonly TimeSpan CheckAfter = TimeSpan.FromDays(90);
-
-    // A mailbox can't be checked without another mail.
-    private static readonly TimeSpan MailboxLasts = TimeSpan.FromDays(365);
-
     /// <summary>Adds a domain to a key, if its DNS proves it: the web app's own look-up is not trusted.</summary>
     /// <returns>Why the command is ignored, or null.</returns>
     /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
@@ -23,9 +17,16 @@ public sealed partial class ProvenDomains(
         command = command with { Proof = ProofKind.Dns };
         if (command.Key is null)
             return "it names no API key";
-        if (await FindRefusalAsync(command, cancellationToken) is { } reason)
+        return await FindRefusalAsync(command, cancellationToken)
+            ?? await AddAsync(new DomainProof(command.Key, command.Domain!, ProofKind.Dns), cancellationToken);
+    }
+
+    /// <summary>Adds a proven domain to the API key that holds the proof.</summary>
+    /// <returns>Why it is not added, or null.</returns>
+    internal async Task<string?> AddAsync(DomainProof proof, CancellationToken cancellationToken)
+    {
+        if (await FindKeyRefusalAsync(proof.Holder, cancellationToken) is { } reason)
             return reason;
-        var proof = new DomainProof(command.Key, command.Domain!, ProofKind.Dns);
         await proofs.PutProofAsync(proof, cancellationToken);
         await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: true, cancellationToken);
         return null;
@@ -35,7 +36,7 @@ public sealed partial class ProvenDomains(
     /// Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.
     /// </summary>
     /// <returns>Null if it isn't refused.</returns>
-    /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
+    /// <exception cref="StoreUnavailableException">A store, or the DNS of an API key's domain, gave no answer.</exception>
     public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         // A number that is no kind would name a mailbox of somebody else.
@@ -44,51 +45,58 @@ public sealed partial class ProvenDomains(
         {
             return "it names no domain that can have an owner";
         }
-        if (command.Key is { } key
-            && (await apiKeys.FindAsync(key, cancellationToken) is not { } found || !found.Scopes.HasFlag(KeyScopes.Verify)))
-        {
-            return "its API key may not add domains";
-        }
+        if (command.Key is { } key && await FindKeyRefusalAsync(key, cancellationToken) is { } reason)
+            return reason;
         if (kind.Mailbox(domain) is not null)
             return null;
         if ((command.Key ?? command.Email) is not { } holder)
             return "it names no address";
-        return await IsProvenAsync(kind, holder, domain, cancellationToken) ? null : "its domain is not proven";
+        if (!await requests.CountCheckAsync(command.Id, limits.OfCheck(command.Key ?? command.Network ?? "", domain), cancellationToken))
+            return "a limit of checks is reached";
+        try
+        {
+            return await IsProvenAsync(kind, holder, domain, cancellationToken) ? null : "its domain is not proven";
+        }
+        catch (StoreUnavailableException) when (command.Key is null)
+        {
+            // Anybody can name a domain whose servers don't answer: it must not be asked for days.
+            return "the DNS of its domain gave no answer";
+        }
     }
+
+    private async Task<string?> FindKeyRefusalAsync(string key, CancellationToken cancellationToken) =>
+        await apiKeys.FindAsync(key, cancellationToken) is { } found && found.Scopes.HasFlag(KeyScopes.Verify)
+            ? null : "its API key was revoked, or may not add domains";
 
     /// <summary>Checks the proofs that are due; a second failure, a week after the first, ends one.</summary>
     public async Task CheckAsync(CancellationToken cancellationToken)
     {
-        var now = time.GetUtcNow();
-        foreach (var (proof, checkedAt, failedAt) in await proofs.ListProofsAsync(cancellationToken))
+        foreach (var listed in await proofs.ListProofsAsync(cancellationToken))
         {
-            var dueAt = failedAt is { } failed ? failed + LapsingProofs.RetryAfter
-                : checkedAt + (proof.Mailbox is null ? CheckAfter : MailboxLasts);
-            if (dueAt > now)
+            var overdue = lapsing.OverdueOf(listed);
+            if (overdue < TimeSpan.Zero)
                 continue;
             try
             {
-                await CheckAsync(proof, failedAt is not null, now - dueAt, cancellationToken);
+                await CheckAsync(listed, overdue, cancellationToken);
             }
             catch (StoreUnavailableException e)
             {
                 // Checked again tomorrow. The servers of one domain may be broken for weeks, and must not keep the others from their check.
-                lapsing.LogNotChecked(proof.Domain, e.Message);
+                lapsing.LogNotChecked(listed.Proof.Domain, e.Message);
             }
         }
     }
 
-    private async Task CheckAsync(DomainProof proof, bool hasFailed, TimeSpan overdue, CancellationToken cancellationToken)
+    private async Task CheckAsync(CheckedProof listed, TimeSpan overdue, CancellationToken cancellationToken)
     {
+        var proof = listed.Proof;
         if (await FindHolderAsync(proof, cancellationToken) is not { } holder)
-            await proofs.DeleteProofAsync(proof, cancellationToken); // revoked or unsubscribed
+            await proofs.EndProofAsync(listed, cancellationToken); // revoked or unsubscribed
         else if (proof.Mailbox is null && await IsProvenAsync(proof.Kind, holder, proof.Domain, cancellationToken))
-            await proofs.PutProofAsync(proof, cancellationToken);
+            await proofs.RecordCheckAsync(listed, succeeded: true, cancellationToken);
         else
-        {
-            await lapsing.FailAsync(
-                proof, hasFailed, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
-        }
+            await lapsing.FailAsync(listed, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
     }
 
     /// <returns>The key's hash or the subscriber's address; null: it has the domain no more.</returns>

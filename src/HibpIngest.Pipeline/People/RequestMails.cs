@@ -23,7 +23,7 @@ public sealed partial class RequestMails(
             return reason;
         var outcome = await requests.RequestSubscriptionAsync(
             command.Id, new SubscriptionRequest(email!, command.Domain, command.Proof, command.Key),
-            await limits.OfAsync(email!, command.Network ?? "", cancellationToken), RequestsLast, cancellationToken);
+            await limits.OfAsync(email!, command, cancellationToken), RequestsLast, cancellationToken);
         return await SendAsync(command, outcome, due => mails.SendConfirmationAsync(
             command, due, command.At + RequestsLast, cancellationToken));
     }
@@ -39,14 +39,14 @@ public sealed partial class RequestMails(
         if (command.Domain is null || !AccountRules.TryParseDomain(command.Domain, out var domain, out _))
             return "it names no domain";
         var outcome = await requests.RequestSignInAsync(
-            command.Id, email!, domain, limits.OfSignIn(email!, command.Network ?? ""), cancellationToken);
+            command.Id, email!, domain, limits.OfSignIn(email!, command.Network), cancellationToken);
         if (outcome is { Due: null, Reached: null })
             return "the address is not subscribed to the domain, or the mail was sent already";
         return await SendAsync(command, outcome, async due =>
         {
             var (secret, row) = SignIn.Create(domain, time.GetUtcNow());
             await signIns.AddAsync(row, cancellationToken);
-            await mails.SendSignInAsync(command, due, secret, cancellationToken);
+            await mails.SendSignInAsync(command with { Domain = domain }, due, secret, cancellationToken);
         });
     }
 

@@ -22,10 +22,13 @@ public sealed class SubscriberOperations(
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
 
-    /// <summary>Returns whether an address gets no mail.</summary>
+    /// <summary>Returns whether an address gets no mail, or none about a domain.</summary>
     /// <exception cref="NotPossibleException">There is no HIBP_SUPPRESSION_KEY.</exception>
-    internal async Task<bool> IsSuppressedAsync(string email, CancellationToken cancellationToken) =>
-        (await subscribers.FindSuppressionsAsync([RequireKey().HashOf(email)], cancellationToken)).Count > 0;
+    internal async Task<bool> IsSuppressedAsync(string email, string? domain, CancellationToken cancellationToken)
+    {
+        var known = RequireKey();
+        return (await subscribers.FindSuppressionsAsync([known.HashOf(email), known.HashOf(email, domain)], cancellationToken)).Count > 0;
+    }
 
     /// <summary>Records in the register that a suppression is lifted. The database is another step.</summary>
     internal Task LiftAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(

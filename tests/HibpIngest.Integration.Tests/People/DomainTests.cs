@@ -8,6 +8,7 @@ using HibpIngest.Delivery;
 using HibpIngest.Messages;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;
+using HibpIngest.Pipeline.Subscribers;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
@@ -314,7 +315,15 @@ public sealed partial class DomainTests
             Assert.Equal((200, ""), (sent.Status, sent.Text));
             await rig.RunToEndAsync();
             Assert.Equal([$"webmaster@{Domain}"], rig.Mails().Select(one => one.To));
-            await PostAsync(web, PeopleRig.LinkIn(rig.LastMail(), "domains/confirm"), "", "The domain is confirmed");
+            Assert.Equal($"Let the API key owner see the addresses of {Domain}?", rig.LastMail().Subject);
+            // The limit of the mailbox is not used up by it, but a second mail for a key exceeds its own.
+            await AskAsync(web, "sendemail", text, $$"""{"DomainName":"{{Domain}}","EmailAlias":"webmaster"}""");
+            await rig.RunToEndAsync();
+            Assert.Single(rig.Mails());
+            await PostAsync(web, "/domains", $"domain={Domain}&proof=webmaster", "Check the mailbox");
+            await rig.RunToEndAsync();
+            Assert.Equal(2, rig.Mails().Count);
+            await PostAsync(web, PeopleRig.LinkIn(rig.Mails()[0].Mail, "domains/confirm"), "", "The domain is confirmed");
             await rig.RunToEndAsync();
         }
         var key = ApiKey.HashOf(text);
@@ -360,6 +369,63 @@ public sealed partial class DomainTests
         await rig.Context.Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], TimeSpan.FromDays(7), None);
         await rig.Context.Get<ProvenDomains>().CheckAsync(None);
         Assert.NotNull(Assert.Single(await rig.Context.Database.ListProofsAsync(None)).FailedAt);
+    }
+
+    [Fact]
+    public async Task Key_that_may_no_longer_add_domains_gets_none_by_a_link()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        var key = new ApiKey { Hash = new string('a', 64), Name = "owner", Rpm = 10, Scopes = KeyScopes.Verify };
+        await rig.Context.ApiKeys.CreateAsync(None);
+        await rig.Context.ApiKeys.AddAsync(key, None);
+        await rig.HandleAsync(rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Security, Key = key.Hash });
+        var link = PeopleRig.LinkIn(rig.LastMail(), "domains/confirm");
+        await rig.Context.ApiKeys.RemoveAsync(key.Hash, None);
+        await rig.Context.ApiKeys.AddAsync(key with { Scopes = KeyScopes.Search }, None);
+        await rig.HandleAsync(rig.Follow(CommandKind.ConfirmDomain, link));
+        Assert.Empty((await rig.Context.ApiKeys.FindAsync(key.Hash, None))!.Domains);
+        Assert.Empty(await rig.Context.Database.ListProofsAsync(None));
+    }
+
+    [Fact]
+    public async Task Checks_that_anybody_causes_are_limited_and_not_repeated()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        var wanted = rig.New(CommandKind.RequestDomain) with
+        {
+            Domain = Domain,
+            Proof = ProofKind.Dns,
+            Email = Contact,
+            Network = "CB0071",
+        };
+        dns.IsDown = true;
+        await rig.HandleAsync(wanted); // not deferred
+        dns.IsDown = false;
+        dns.Records[Domain] = [rig.Context.Links!.RecordOf(Contact, Domain)];
+        for (var i = 1; i < 20; i++)
+            await rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Email = "other@example.com" });
+        await rig.HandleAsync(wanted with { Id = Guid.NewGuid() });
+        Assert.Empty(rig.Mails());
+        await rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Network = "CB0072" });
+        Assert.Single(rig.Mails());
+    }
+
+    [Fact]
+    public async Task Address_that_ended_the_mails_of_a_domain_is_asked_once_in_30_days()
+    {
+        await using var dns = new DnsTestServer();
+        await using var rig = await StartAsync(dns);
+        await AddProofAsync(rig, ProofKind.Security);
+        await rig.Context.Get<SubscriberOperations>().RemoveAsync([Contact], [Domain], SuppressionReason.Unsubscribed, None);
+        dns.Records[Domain] = [rig.Context.Links!.RecordOf(Contact, Domain)];
+        for (var i = 0; i < 3; i++)
+        {
+            await rig.HandleAsync(rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Dns, Email = Contact });
+            ((TestClock)rig.Pipeline.Time).Advance(TimeSpan.FromDays(1));
+        }
+        Assert.Single(rig.Mails());
     }
 
     [Fact]

@@ -116,15 +116,53 @@ public abstract partial class BreachDatabaseContract
         await Database.PutProofAsync(good, None);
         await Database.PutProofAsync(bad, None);
         Time.Advance(Week);
-        Assert.False(await Database.RecordFailedCheckAsync(bad, None));
-        Assert.True(await Database.RecordFailedCheckAsync(bad, None));
+        await Database.RecordCheckAsync(new CheckedProof(bad, start, null), succeeded: false, None);
+        Time.Advance(Week);
+        await Database.RecordCheckAsync(new CheckedProof(bad, start, start + Week), succeeded: false, None);
         await Database.PutProofAsync(good with { Kind = ProofKind.File }, None);
-        Assert.Equal(
-            [new CheckedProof(good with { Kind = ProofKind.File }, start + Week, null), new CheckedProof(bad, start, start + Week)],
-            await Database.ListProofsAsync(None));
-        await Database.PutProofAsync(bad, None);
+        var replaced = new CheckedProof(good with { Kind = ProofKind.File }, start + Week + Week, null);
+        var failed = new CheckedProof(bad, start, start + Week);
+        Assert.Equal([replaced, failed], await Database.ListProofsAsync(None));
+        // What is based on an older list changes nothing.
+        await Database.RecordCheckAsync(new CheckedProof(good, start, null), succeeded: false, None);
+        Assert.False(await Database.EndProofAsync(new CheckedProof(good, start, null), None));
+        Assert.Equal([replaced, failed], await Database.ListProofsAsync(None));
+        await Database.RecordCheckAsync(failed, succeeded: true, None);
         await Database.DeleteProofAsync(good, None);
-        Assert.Equal([new CheckedProof(bad, start + Week, null)], await Database.ListProofsAsync(None));
+        Assert.Equal([new CheckedProof(bad, start + Week + Week, null)], await Database.ListProofsAsync(None));
+    }
+
+    [Fact]
+    public async Task Proof_ends_with_its_subscription_but_not_with_a_request_to_renew_it()
+    {
+        await ImportAsync("user2@example.com");
+        var wanted = new SubscriptionRequest("user1@example.com", "example.com", ProofKind.Dns);
+        var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
+        await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None);
+        var load = await UpsertAsync(Numbered(5));
+        await MatchAsync(load.Id);
+        Assert.Equal(2, (await NotificationsAsync(load.Id)).Count);
+        await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None);
+
+        var listed = Assert.Single(await Database.ListProofsAsync(None));
+        Assert.True(await Database.EndProofAsync(listed, None));
+
+        Assert.False(await Database.EndProofAsync(listed, None));
+        Assert.Equal([new("user2@example.com", null)], await ListAsync());
+        Assert.Equal("user2@example.com", Assert.Single(await NotificationsAsync(load.Id)).Email);
+        Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
+        Assert.Equal(2, (await ListAsync()).Count);
+    }
+
+    [Fact]
+    public async Task Check_is_counted_once_for_each_command()
+    {
+        var command = Guid.NewGuid();
+        Assert.True(await Database.CountCheckAsync(command, OnePerHour, None));
+        Assert.True(await Database.CountCheckAsync(command, OnePerHour, None));
+        Assert.False(await Database.CountCheckAsync(Guid.NewGuid(), OnePerHour, None));
+        Time.Advance(TimeSpan.FromHours(1));
+        Assert.True(await Database.CountCheckAsync(Guid.NewGuid(), OnePerHour, None));
     }
 
     [Fact]
@@ -138,9 +176,9 @@ public abstract partial class BreachDatabaseContract
             due.Subscription,
             (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted with { Proof = ProofKind.File }, [], Week, None)).Due!
                 .Subscription);
-        Assert.Null((await SignInAsync()).Due);
+        Assert.Equal(new RequestOutcome(null), await SignInAsync(new MailLimit("none", Week, 0)));
         Assert.Equal(
-            new KnownSubscription(new(wanted.Email, wanted.Domain), IsVerified: false),
+            new KnownSubscription(new(wanted.Email, wanted.Domain), IsVerified: false, ProofKind.File),
             await Database.FindSubscriptionAsync(due.Subscription, None));
 
         Assert.Equal(due, await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
@@ -155,22 +193,25 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
         Assert.NotNull(await Database.FindSubscriptionAsync(own.Subscription, None));
 
-        Task<RequestOutcome> SignInAsync() => Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", [], None);
+        Task<RequestOutcome> SignInAsync(params MailLimit[] limits) =>
+            Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", limits, None);
     }
 
     [Fact]
-    public async Task Request_of_a_domain_for_a_key_becomes_a_proof_only()
+    public async Task Request_of_a_domain_for_a_key_is_deleted_once_it_is_confirmed()
     {
         var key = new string('b', 64);
         var wanted = new SubscriptionRequest("security@example.com", "example.com", ProofKind.Security, key);
         var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
-        Assert.Equal(key, (await Database.FindSubscriptionAsync(due.Subscription, None))!.Key);
+        Assert.Equal(
+            new KnownSubscription(new(wanted.Email, wanted.Domain), IsVerified: false, ProofKind.Security, key),
+            await Database.FindSubscriptionAsync(due.Subscription, None));
 
         Assert.Null(await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None));
 
         Assert.Empty(await ListAsync());
         Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
-        Assert.Equal(new DomainProof(key, "example.com", ProofKind.Security), Assert.Single(await Database.ListProofsAsync(None)).Proof);
+        Assert.Empty(await Database.ListProofsAsync(None));
     }
 
     private Task<MailDue> RequestAsync(Guid command) => RequestAsync(command, OnePerHour);
