@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Deque.AxeCore.Commons;
 using Microsoft.Playwright;
 
 namespace HibpIngest.Integration.Tests.Pages;
@@ -27,7 +28,12 @@ public sealed class BrowserFixture : IAsyncLifetime
         {
             ExecutablePath = Program,
             // The sandbox needs a user other than root. The name isn't resolved by any server.
-            Args = ["--no-sandbox", "--disable-gpu", $"--host-resolver-rules=MAP {OtherMachine} 127.0.0.1"],
+            // One process for each kind of work: a browser of tests needs no isolation of sites, and starts far less.
+            Args =
+            [
+                "--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1", "--disable-extensions",
+                $"--host-resolver-rules=MAP {OtherMachine} 127.0.0.1",
+            ],
         });
     }
 
@@ -49,6 +55,8 @@ public sealed class BrowserFixture : IAsyncLifetime
 /// <summary>One visitor: a profile of its own, and everything that the browser sent and complained of.</summary>
 internal sealed class BrowserVisit : IAsyncDisposable
 {
+    private static readonly string Axe = new BundledAxeScriptProvider().GetScript();
+
     private readonly IBrowserContext _context;
     private readonly ConcurrentQueue<IRequest> _requests = [];
     private readonly ConcurrentQueue<string> _errors = [];
@@ -104,6 +112,21 @@ internal sealed class BrowserVisit : IAsyncDisposable
             Assert.DoesNotContain(text, request, StringComparison.OrdinalIgnoreCase);
             Assert.DoesNotContain(hash[..(digits + 1)], request, StringComparison.OrdinalIgnoreCase);
         });
+    }
+
+    /// <summary>Asserts that the page is not wider than the screen, and that axe finds nothing serious or critical.</summary>
+    public async Task AssertFitsAsync()
+    {
+        Assert.True(
+            await Page.EvaluateAsync<bool>("document.documentElement.scrollWidth <= window.innerWidth"),
+            $"{Page.Url} is wider than {Page.ViewportSize!.Width} px");
+        // Deque's package for Playwright opens another page for each check, because of frames, which these pages lack.
+        await Page.EvaluateAsync(Axe);
+        Assert.Empty(await Page.EvaluateAsync<string[]>(
+            """
+            async () => (await axe.run()).violations.filter(one => ["serious", "critical"].includes(one.impact))
+                .map(one => `${location}: ${one.id}: ${one.nodes[0].html}`)
+            """));
     }
 
     /// <param name="expected">Part of the one error that may occur.</param>

@@ -1,5 +1,3 @@
-using Deque.AxeCore.Commons;
-using Deque.AxeCore.Playwright;
 using Microsoft.Playwright;
 
 namespace HibpIngest.Integration.Tests.Pages;
@@ -32,10 +30,7 @@ public sealed class StatusPageTests(BrowserFixture browser) : CommandTestBase, I
         foreach (var width in (int[])[360, 1280])
         {
             await visit.Page.SetViewportSizeAsync(width, 800);
-            Assert.True(await visit.Page.EvaluateAsync<bool>("document.documentElement.scrollWidth <= window.innerWidth"), $"{width} px");
-            var axe = await visit.Page.RunAxe();
-            Assert.Empty(axe.Violations.Where(one => one.Impact is "serious" or "critical").Select(
-                one => $"{one.Id}: {one.Nodes[0].Html}"));
+            await visit.AssertFitsAsync();
         }
         visit.AssertNoErrors();
 
