@@ -218,9 +218,10 @@ public sealed class BrowserTests(SiteFixture site, BrowserFixture browser) : ICl
         }
     }
 
-    // What fits depends on the width, and the contrast on the scheme: two of the four pairs cover both.
     [BrowserTheory]
     [InlineData(360, ColorScheme.Light)]
+    [InlineData(360, ColorScheme.Dark)]
+    [InlineData(1280, ColorScheme.Light)]
     [InlineData(1280, ColorScheme.Dark)]
     public async Task Pages_fit_their_screen_and_are_accessible(int width, ColorScheme scheme)
     {
