@@ -161,17 +161,6 @@ internal sealed class BrowserVisit : IAsyncDisposable
 /// <summary>A test that needs the browser: left out with the reason if there is none, but not under CI, which has it.</summary>
 internal sealed class BrowserFactAttribute : FactAttribute
 {
-    public BrowserFactAttribute() => Skip = BrowserSkip.Reason;
-}
-
-/// <inheritdoc cref="BrowserFactAttribute"/>
-internal sealed class BrowserTheoryAttribute : TheoryAttribute
-{
-    public BrowserTheoryAttribute() => Skip = BrowserSkip.Reason;
-}
-
-internal static class BrowserSkip
-{
-    public static string? Reason => BrowserFixture.Program is null && Environment.GetEnvironmentVariable("CI") is null
+    public BrowserFactAttribute() => Skip = BrowserFixture.Program is null && Environment.GetEnvironmentVariable("CI") is null
         ? "there is no browser: install Debian's package chromium" : null;
 }
