@@ -83,7 +83,7 @@ internal sealed partial class WebGuard(
         }
     }
 
-    /// <summary>Whether a browser opens the address, and not a program or a script.</summary>
+    /// <summary>True if a browser opens the address, and not a program or a script.</summary>
     private static bool IsForPerson(HttpContext context) => context.Response.StatusCode == 404
         && context.Request.Headers.Accept.ToString().Contains("text/html", StringComparison.OrdinalIgnoreCase);
 

@@ -18,7 +18,7 @@ public abstract class BreachFile : IDisposable
 
     /// <param name="file">Seekable; read synchronously, best on its own thread; not disposed.</param>
     /// <param name="password">For encrypted entries of a zip; null or empty: none.</param>
-    /// <param name="opensTars">Whether nested tars are opened; otherwise they are read as text.</param>
+    /// <param name="opensTars">True if nested tars are opened; otherwise they are read as text.</param>
     /// <exception cref="BadInputException">Another format than the name says, or past a limit by its own headers.</exception>
     public static BreachFile Open(Stream file, string name, string? password, ArchiveLimits limits, bool opensTars)
     {
@@ -71,7 +71,7 @@ public abstract class BreachFile : IDisposable
         if (expected is not null)
         {
             var found = FoundFormat.NameOf(head) ?? "something else";
-            throw new BadArchiveException($"{name} is no {expected}, as its name says: found {found}; give it the extension of its "
+            throw new BadArchiveException($"{name} is not a {expected}, as its name says: found {found}; give it the extension of its "
                 + "format, or unpack it");
         }
     }

@@ -10,7 +10,7 @@ namespace HibpIngest.Archives;
 /// <param name="gauge">Null for stored data, which can't be idle.</param>
 /// <param name="maxBytes">The size in the header; null: unknown.</param>
 /// <param name="atEnd">Called once with CRC-32 and size; throws <see cref="DamagedDataException"/>.</param>
-/// <param name="maybePassword">Whether a wrong password may be the reason of any damage found.</param>
+/// <param name="maybePassword">True if a wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(
     EntryName entry, Stream decoder, InflationMeter? meter, IdleGauge? gauge = null, long? maxBytes = null,
     Action<uint, long>? atEnd = null, bool maybePassword = false) : DecoderStream

@@ -60,7 +60,7 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
 
     public void Dispose() => _reader.Dispose();
 
-    /// <returns>Whether a stored entry of unknown size is empty: its descriptor or the next header follows at once.</returns>
+    /// <returns>True if a stored entry of unknown size is empty: its descriptor or the next header follows at once.</returns>
     private bool TryTakeEmpty()
     {
         ReadOnlySpan<byte> next = _reader.Peek(4);

@@ -191,5 +191,5 @@ internal sealed class TarEntries(Stream source, EntryName archive)
 }
 
 /// <param name="Name">As in the header, in any encoding.</param>
-/// <param name="HasText">Whether it is a file that isn't empty.</param>
+/// <param name="HasText">True if it is a file that isn't empty.</param>
 internal readonly record struct TarMember(byte[] Name, bool HasText);

@@ -23,10 +23,10 @@ internal readonly record struct TarHeader
 
     public byte[] Name { get; private init; }
 
-    /// <summary>Whether further blocks of a GNU sparse file's map follow.</summary>
+    /// <summary>True if further blocks of a GNU sparse file's map follow.</summary>
     public bool Continues { get; private init; }
 
-    /// <param name="needsMagic">Whether the magic is required too, because the checksum alone would be too weak.</param>
+    /// <param name="needsMagic">True if the magic is required too, because the checksum alone would be too weak.</param>
     public static bool Matches(ReadOnlySpan<byte> block, bool needsMagic)
     {
         if (block.Length < BlockBytes || (needsMagic && !block[MagicAt..].StartsWith("ustar"u8)))

@@ -60,7 +60,7 @@ public sealed class CommandKey
         {
             // One number in 2^32 is no private key of the curve.
         }
-        throw new BadInputException("HIBP_COMMAND_KEY is expected to be 32 bytes in base64; make one with: hibp keys generate");
+        throw new BadInputException("HIBP_COMMAND_KEY: expected 32 bytes in base64; make one with: hibp keys generate");
     }
 }
 
@@ -86,9 +86,9 @@ public sealed class CommandSealer
     /// <summary>Parses HIBP_COMMAND_PUBLIC_KEY.</summary>
     /// <exception cref="BadInputException">The text has another form.</exception>
     public static CommandSealer Parse(string text) => TryParse(text) ?? throw new BadInputException(
-        "HIBP_COMMAND_PUBLIC_KEY is expected to be a public key of the curve P-256 in base64; make it with: hibp keys generate");
+        "HIBP_COMMAND_PUBLIC_KEY: expected a public key of the curve P-256 in base64; make it with: hibp keys generate");
 
-    /// <returns>Null: the text has another form.</returns>
+    /// <returns>Null if the text has another form.</returns>
     public static CommandSealer? TryParse(string text)
     {
         try
@@ -127,7 +127,7 @@ public sealed class CommandSealer
     internal static byte[] Open(ECDiffieHellman key, ReadOnlySpan<byte> sealedCommand)
     {
         if (sealedCommand.Length <= 1 + PublicKeyBytes + TagBytes || sealedCommand[0] != Version)
-            throw new CryptographicException("it is no sealed command");
+            throw new CryptographicException("it is not a sealed command");
         using var theirs = ECDiffieHellman.Create();
         try
         {
@@ -135,7 +135,7 @@ public sealed class CommandSealer
         }
         catch (PlatformNotSupportedException e)
         {
-            throw new CryptographicException("it is no sealed command: its key is not on the curve", e);
+            throw new CryptographicException("it is not a sealed command: its key is not on the curve", e);
         }
         var body = sealedCommand[(1 + PublicKeyBytes)..];
         var command = new byte[body.Length - TagBytes];

@@ -60,10 +60,10 @@ public sealed class LinkTokens
     /// <exception cref="BadInputException">The text has another form.</exception>
     public static LinkTokens? Parse(string? text) => string.IsNullOrWhiteSpace(text) ? null
         : new LinkTokens(KeysOf(text) ?? throw new BadInputException(
-            "HIBP_LINK_KEYS is expected to be one or more keys of at least 32 bytes in base64, separated by commas; make them with: hibp "
+            "HIBP_LINK_KEYS: expected one or more keys of at least 32 bytes in base64, separated by commas; make them with: hibp "
             + "keys generate"));
 
-    /// <returns>Null: the text is no list of keys.</returns>
+    /// <returns>Null if the text is not a list of keys.</returns>
     public static byte[][]? KeysOf(string text)
     {
         var keys = text.Split(',').Select(KeyText.Parse).ToList();
@@ -83,7 +83,7 @@ public sealed class LinkTokens
     }
 
     /// <summary>Returns the id of a token if it has this purpose, has not expired, and an accepted key has signed it.</summary>
-    /// <returns>Null: the token has no effect.</returns>
+    /// <returns>Null if the token has no effect.</returns>
     public Guid? Read(string? text, LinkPurpose purpose, DateTimeOffset now)
     {
         Span<byte> token = stackalloc byte[StampBytes + SignatureBytes];

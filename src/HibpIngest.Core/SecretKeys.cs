@@ -38,7 +38,7 @@ public sealed class SecretKeys : IDisposable
             var key = new byte[KeyBytes];
             if (!Convert.TryFromBase64String(one, key, out var written) || written != KeyBytes)
             {
-                throw new BadInputException("HIBP_SECRET_KEY is expected to be 32 bytes in base64, or several such with commas between; "
+                throw new BadInputException("HIBP_SECRET_KEY: expected 32 bytes in base64, or several such with commas between; "
                     + "make one with: openssl rand -base64 32");
             }
             keys.Add(key);

@@ -10,7 +10,7 @@ namespace HibpIngest;
 public sealed class SuppressionKey
 {
     private const string Expected =
-        "HIBP_SUPPRESSION_KEY is expected to be 32 bytes or more in base64; make one with: openssl rand -base64 32";
+        "HIBP_SUPPRESSION_KEY: expected 32 bytes or more in base64; make one with: openssl rand -base64 32";
 
     private readonly KeyFile? _file;
     private volatile byte[]? _key;

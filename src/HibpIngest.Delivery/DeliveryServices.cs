@@ -12,7 +12,7 @@ public static class DeliveryServices
     /// <summary>Adds both senders. They are created on first use; creating them makes no network call.</summary>
     /// <param name="services">Must also provide the <see cref="TimeProvider"/>.</param>
     /// <param name="mail">Value of HIBP_MAIL, as for <see cref="NotificationSenders.Create"/>.</param>
-    /// <param name="callLoopback">Whether callbacks may go to loopback addresses.</param>
+    /// <param name="callLoopback">True if callbacks may go to loopback addresses.</param>
     public static IServiceCollection AddHibpDelivery(this IServiceCollection services, string mail, bool callLoopback) => services
         .AddSingleton(provider => NotificationSenders.Create(mail, provider.GetRequiredService<TimeProvider>()))
         .AddSingleton<ICallbackSender>(provider => new CallbackSender(provider.GetRequiredService<TimeProvider>(), callLoopback));

@@ -39,10 +39,10 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
         _client = new LookupClient(options);
     }
 
-    /// <exception cref="BadInputException">The text is no server.</exception>
+    /// <exception cref="BadInputException">The text is not a server.</exception>
     public static NameServer Parse(string server) => IPAddress.TryParse(server, out var address) ? new NameServer(address, Port)
         : IPEndPoint.TryParse(server, out var end) ? new NameServer(end)
-        : throw new BadInputException("HIBP_DNS is expected to be the address of a DNS server, as in 192.0.2.53 or [2001:db8::53]:5353; "
+        : throw new BadInputException("HIBP_DNS: expected the address of a DNS server, as in 192.0.2.53 or [2001:db8::53]:5353, "
             + "found something else");
 
     public async Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken)

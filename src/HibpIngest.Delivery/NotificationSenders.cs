@@ -2,7 +2,7 @@ namespace HibpIngest.Delivery;
 
 public static class NotificationSenders
 {
-    private const string Expected = "HIBP_MAIL is expected to be pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit "
+    private const string Expected = "HIBP_MAIL: expected pickup:DIR or smtp://user:password@host:port?tls=none|starttls|implicit "
         + "(user, port and tls as needed; : / @ ? # % in user and password percent-encoded)";
 
     /// <summary>
@@ -20,7 +20,7 @@ public static class NotificationSenders
         {
             var folder = setting["pickup:".Length..].Trim();
             return folder.Length > 0 && !folder.Contains('\0')
-                ? new PickupSender(folder) : throw new BadInputException($"{Expected}; found pickup: without a folder");
+                ? new PickupSender(folder) : throw new BadInputException($"{Expected}, found pickup: without a folder");
         }
         return new SmtpSender(ParseSmtp(setting), time ?? TimeProvider.System);
     }
@@ -28,23 +28,23 @@ public static class NotificationSenders
     internal static SmtpServer ParseSmtp(string setting)
     {
         if (!setting.StartsWith("smtp://", StringComparison.OrdinalIgnoreCase) || !Uri.TryCreate(setting, UriKind.Absolute, out var uri))
-            throw new BadInputException($"{Expected}; found something else");
+            throw new BadInputException($"{Expected}, found something else");
         if (uri.Host.Length == 0 || uri.HostNameType is not (UriHostNameType.Dns or UriHostNameType.IPv4 or UriHostNameType.IPv6))
-            throw new BadInputException($"{Expected}; found no host");
+            throw new BadInputException($"{Expected}, found no host");
         if (uri.AbsolutePath is not ("" or "/") || uri.Fragment.Length > 0)
-            throw new BadInputException($"{Expected}; found something else after host and port");
+            throw new BadInputException($"{Expected}, found something else after host and port");
 
         SmtpTls? tls = null;
         foreach (var option in uri.Query.TrimStart('?').Split('&', StringSplitOptions.RemoveEmptyEntries))
         {
             if (tls is not null || !option.StartsWith("tls=", StringComparison.OrdinalIgnoreCase))
-                throw new BadInputException($"{Expected}; found another option than one tls=");
+                throw new BadInputException($"{Expected}, found another option than one tls=");
             tls = option["tls=".Length..].ToLowerInvariant() switch
             {
                 "none" => SmtpTls.None,
                 "starttls" => SmtpTls.StartTls,
                 "implicit" => SmtpTls.Implicit,
-                _ => throw new BadInputException($"{Expected}; found another tls"),
+                _ => throw new BadInputException($"{Expected}, found another tls"),
             };
         }
         // Uri reports port 25 for smtp: without a port, so only the text shows whether one was given.
@@ -52,11 +52,11 @@ public static class NotificationSenders
         hostAndPort = hostAndPort[(hostAndPort.LastIndexOf('@') + 1)..];
         var hasPort = hostAndPort[(hostAndPort.LastIndexOf(']') + 1)..].Contains(':');
         if (hasPort && uri.Port is < 1 or > 65535)
-            throw new BadInputException($"{Expected}; found no port from 1 to 65535");
+            throw new BadInputException($"{Expected}, found no port from 1 to 65535");
 
         var user = uri.UserInfo.Length == 0 ? null : uri.UserInfo.Split(':', 2);
         if (user is not null && (user.Length != 2 || user[0].Length == 0))
-            throw new BadInputException($"{Expected}; found a user without a password, or a password without a user");
+            throw new BadInputException($"{Expected}, found a user without a password, or a password without a user");
         var isExplicit = tls is not null;
         tls ??= (hasPort ? uri.Port : 587) switch { 465 => SmtpTls.Implicit, 25 => SmtpTls.None, _ => SmtpTls.StartTls };
         if (user is not null && tls == SmtpTls.None && !isExplicit)

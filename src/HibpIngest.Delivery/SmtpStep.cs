@@ -4,7 +4,7 @@ namespace HibpIngest.Delivery;
 /// <param name="Name">Names the step in errors about a missing or wrong reply.</param>
 /// <param name="Refused">Names in errors what a negative reply refuses.</param>
 /// <param name="Intermediate">The expected reply that asks for more, in addition to 2xx; 0: none.</param>
-/// <param name="IsMail">Whether a refusal concerns only this mail, not the server's configuration.</param>
+/// <param name="IsMail">True if a refusal concerns only this mail, not the server's configuration.</param>
 internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 0, bool IsMail = false)
 {
     public static readonly SmtpStep Connection = new("the connection", "the connection");

@@ -84,7 +84,7 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
 
     public void Set(object options, object value) => property.SetValue(parent is null ? options : parent.GetValue(options), value);
 
-    /// <returns>Null: the variable is not set.</returns>
+    /// <returns>Null if the variable is not set.</returns>
     /// <exception cref="BadInputException">The value has another form.</exception>
     public object? Read(IConfiguration variables)
     {
@@ -113,15 +113,15 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
                 _type == typeof(TimeSpan) ? "a duration as hh:mm:ss" : _type == typeof(double) ? "a number" : "a whole number");
         }
 
-        BadInputException Unexpected(string expected) => new($"{Name} is expected to be {expected}, found '{text}'");
+        BadInputException Unexpected(string expected) => new($"{Name}: expected {expected}, found '{text}'");
     }
 
     public IEnumerable<string> Check(object options)
     {
         var value = Get(options);
         return property.GetCustomAttributes<ValidationAttribute>().Where(rule => !rule.IsValid(value)).Select(
-            rule => $"{Name} is expected to be "
-                + (rule is RangeAttribute range ? $"from {range.Minimum} to {range.Maximum}" : rule.FormatErrorMessage(property.Name))
+            rule => $"{Name}: expected "
+                + (rule is RangeAttribute range ? $"{range.Minimum} to {range.Maximum}" : rule.FormatErrorMessage(property.Name))
                 + $", found {value}");
     }
 

@@ -25,7 +25,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromMilliseconds(100);
 
-    /// <summary>Whether it uses the default ports, so that <c>UseDevelopmentStorage=true</c> connects to it.</summary>
+    /// <summary>True if it uses the default ports, so that <c>UseDevelopmentStorage=true</c> connects to it.</summary>
     public bool IsAtWellKnownPorts => port == WellKnownPort;
 
     public string Connection => ConnectionOf(1);
@@ -77,7 +77,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
         Path.Combine(home, number == 1 ? "azurite" : string.Create(CultureInfo.InvariantCulture, $"azurite-{number}"));
 
     /// <summary>Signals to other processes that this one restarts the emulator if it ends, until the result is disposed.</summary>
-    /// <returns>Null: another process does.</returns>
+    /// <returns>Null if another process does.</returns>
     public IDisposable? TryHold(int number)
     {
         Directory.CreateDirectory(DataFolderOf(number));

@@ -41,7 +41,7 @@ public static class PasswordServices
     private static PurgeHook OpenHook(PasswordOptions options, ILogger<PurgeHook> log) => new(
         string.IsNullOrWhiteSpace(options.PurgeUrl) ? null
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url
-        : throw new BadInputException("HIBP_PURGE_URL is expected to be an address, as https://HOST/PATH"),
+        : throw new BadInputException("HIBP_PURGE_URL: expected an address, as https://HOST/PATH"),
         options.PurgeToken, Http, log);
 }
 

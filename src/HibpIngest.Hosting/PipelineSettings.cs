@@ -99,7 +99,7 @@ public sealed record PipelineSettings
         }
     }
 
-    /// <summary>Whether HIBP_WEB_URL is set; otherwise <see cref="SiteOptions.WebUrl"/> is a default.</summary>
+    /// <summary>True if HIBP_WEB_URL is set; otherwise <see cref="SiteOptions.WebUrl"/> is a default.</summary>
     public bool NamesWebUrl => Variables[WebUrlVariable] is not null;
 
     /// <summary>Variables that begin with HIBP_ but are unknown (most likely misspelt), retired or renamed, in order.</summary>
@@ -120,23 +120,23 @@ public sealed record PipelineSettings
 
     public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
 
-    /// <returns>Null: there are no sealing keys.</returns>
+    /// <returns>Null if there are no sealing keys.</returns>
     /// <exception cref="BadInputException">HIBP_SECRET_KEY is not a valid key.</exception>
     public SecretKeys? OpenSecretKeys() =>
         SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
 
-    /// <returns>Null: there is no key.</returns>
+    /// <returns>Null if there is no key.</returns>
     /// <exception cref="BadInputException">HIBP_SUPPRESSION_KEY is not a valid key.</exception>
     public SuppressionKey? OpenSuppressionKey() =>
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
-    /// <returns>Null: mails carry no links, and no pages are served.</returns>
+    /// <returns>Null if mails carry no links, and no pages are served.</returns>
     /// <exception cref="BadInputException">HIBP_LINK_KEYS is not a list of keys.</exception>
     public LinkTokens? OpenLinkKeys() =>
         LinkTokens.Parse(Variables[LinkKeysVariable]) ?? (Emulator is null ? null : LinkTokens.In(KeyFileOf(LinkKeyFile)));
 
-    /// <returns>Null: people's commands can't be opened.</returns>
+    /// <returns>Null if people's commands can't be opened.</returns>
     /// <exception cref="BadInputException">HIBP_COMMAND_KEY is not a valid key.</exception>
     public CommandKey? OpenCommandKey() =>
         HibpIngest.CommandKey.Parse(CommandKey) ?? (Emulator is null ? null : HibpIngest.CommandKey.In(KeyFileOf(CommandKeyFile)));
@@ -276,7 +276,7 @@ public sealed record PipelineSettings
         return int.TryParse(port, CultureInfo.InvariantCulture, out var number)
             && number is > 0 and <= LocalEmulator.HighestPort
             ? new LocalEmulator(home, number)
-            : throw new BadInputException($"{NameOf(EmulatorPortVariable)} is expected to be from 1 to {LocalEmulator.HighestPort}, "
+            : throw new BadInputException($"{NameOf(EmulatorPortVariable)}: expected 1 to {LocalEmulator.HighestPort}, "
                 + $"the first of the emulator's ports, found '{port}'");
     }
 

@@ -9,9 +9,9 @@ public sealed class SettingsErrors
 
     /// <summary>The same lines for callers without a key: without the values that were found, which may be secrets.</summary>
     public IReadOnlyList<string> Public =>
-        [.. _messages.Select(message => message.Split([", found ", "; found "], StringSplitOptions.None)[0])];
+        [.. _messages.Select(message => message.Split(", found ")[0])];
 
-    /// <param name="message">A value must follow <c>, found</c> or <c>; found</c>, so that <see cref="Public"/> can omit it.</param>
+    /// <param name="message">A value must follow <c>, found</c>, so that <see cref="Public"/> can omit it.</param>
     public void Add(string message) => _messages.Add(message);
 
     /// <summary>Runs code that reads or opens settings. If it throws, adds the messages and returns the default value.</summary>

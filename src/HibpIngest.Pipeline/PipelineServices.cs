@@ -47,7 +47,7 @@ public static class PipelineServices
     /// Adds the stages and an operator's operations. The caller adds the stores, the senders of mails and calls, the keys, the options, the
     /// clock and logging.
     /// </summary>
-    /// <param name="setsUpStores">Whether the stores are set up before the first message, by a host that can't before it listens.</param>
+    /// <param name="setsUpStores">True if the stores are set up before the first message, by a host that can't before it listens.</param>
     public static IServiceCollection AddHibpPipeline(this IServiceCollection services, bool setsUpStores = false)
     {
         foreach (var type in Singletons)

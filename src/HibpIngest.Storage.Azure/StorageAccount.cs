@@ -139,7 +139,7 @@ public sealed class StorageAccount : IDisposable
 
     public ICallbackBlobs Callbacks { get; }
 
-    /// <summary>Whether the connection is to the emulator's well-known account on this machine.</summary>
+    /// <summary>True if the connection is to the emulator's well-known account on this machine.</summary>
     public bool IsEmulator => _connection.IsEmulator;
 
     /// <summary>Account and host, without secrets, for output.</summary>

@@ -232,7 +232,7 @@ public abstract partial class SqlBreachDatabase
         OfLoad(load));
 
     /// <param name="Version">The catalogue version at which the load's own data last changed.</param>
-    /// <param name="IsDone">Whether it was published and then replaced by another load.</param>
+    /// <param name="IsDone">True if it was published and then replaced by another load.</param>
     private sealed record KnownLoad(
         BlobVersion Blob, int Generation, DateTimeOffset StartedAt, int? Mark, DateTimeOffset? PublishedAt, bool Removing, long Version,
         int BreachKey, string Breach, bool IsDone);

@@ -161,7 +161,7 @@ public abstract partial class SqlBreachDatabase
         session.AnyAsync("SELECT 1 FROM dbo.commands WHERE id = @id", Id("@id", command));
 
     /// <summary>Returns the mail of a command that was applied before.</summary>
-    /// <returns>Null: it was sent, or its subscription is gone.</returns>
+    /// <returns>Null if it was sent, or its subscription is gone.</returns>
     private static Task<MailDue?> FindDueAsync(ISqlSession session, Guid command) => session.FirstAsync(
         """
         SELECT c.link_id, COALESCE(r.email, s.email) AS email

@@ -97,7 +97,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private protected abstract Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken);
 
     /// <summary>Runs work in one transaction, which is committed as a whole or rolled back.</summary>
-    /// <param name="isLong">Whether its statements may process many rows, which allows a longer timeout.</param>
+    /// <param name="isLong">True if its statements may process many rows, which allows a longer timeout.</param>
     private protected abstract Task<T> WriteAsync<T>(
         Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken, bool isLong = false);
 

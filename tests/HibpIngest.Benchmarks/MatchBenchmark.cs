@@ -14,7 +14,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
 
     /// <param name="readsOf">Returns how many of the load's rows and of the subscribers the server has read so far by
     /// its own count; null if it has no count.</param>
-    /// <returns>Whether it read no more than the load once, the subscribers once for each range, and the subscriber
+    /// <returns>True if it read no more than the load once, the subscribers once for each range, and the subscriber
     /// of each notification written.</returns>
     public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
     {

@@ -49,7 +49,7 @@ internal static class TestServer
         }
     }
 
-    /// <summary>Whether the server is Babelfish, which speaks T-SQL without some of SQL Server's behaviour.</summary>
+    /// <summary>True if the server is Babelfish, which speaks T-SQL without some of SQL Server's behaviour.</summary>
     public static bool IsBabelfish { get; } =
         Scalar("master", "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is string;
 

@@ -35,6 +35,6 @@ public sealed class CallDraw
             yield return call;
     }
 
-    /// <summary>Whether the process crashes after the call took effect instead of before.</summary>
+    /// <summary>True if the process crashes after the call took effect instead of before.</summary>
     public bool IsAfterwards() => _random.Next(2) == 0;
 }

@@ -12,7 +12,7 @@ public static class AccessLogReader
     /// <param name="blob">At its first byte; not disposed.</param>
     /// <param name="read">Receives the process, the record's number in it, the route's template and the record.</param>
     /// <param name="cancellationToken">Stops the read between two frames.</param>
-    /// <returns>Whether the blob was ended, so that nothing more is appended.</returns>
+    /// <returns>True if the blob was ended, so that nothing more is appended.</returns>
     /// <exception cref="StoreMismatchException">The blob is damaged, or another program wrote it.</exception>
     public static async Task<bool> ReadAsync(Stream blob, AccessVisitor read, CancellationToken cancellationToken)
     {

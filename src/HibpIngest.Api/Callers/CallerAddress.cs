@@ -13,7 +13,7 @@ internal static class CallerAddress
     /// Returns the connection's peer or, with <paramref name="proxies"/> trusted proxies, that entry of X-Forwarded-For, counted from the
     /// right: the client can forge the entries to its left.
     /// </summary>
-    /// <returns>Null: not known.</returns>
+    /// <returns>Null if not known.</returns>
     public static IPAddress? Of(HttpContext context, int proxies)
     {
         var peer = context.Connection.RemoteIpAddress;

@@ -35,7 +35,7 @@ internal sealed class RequestLimits : IDisposable
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
     /// <summary>Returns whether a network may try another uncached key; called by a request that holds a lookup lease.</summary>
-    /// <returns>Null: it may. Else the time to wait.</returns>
+    /// <returns>Null if it may; else the time to wait.</returns>
     /// <remarks>
     /// Each key that is being looked up may turn out wrong, so there must be permits for all of them. Acquiring 0 permits doesn't work: it
     /// also succeeds on a partly refilled permit.

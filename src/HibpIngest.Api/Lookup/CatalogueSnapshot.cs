@@ -43,7 +43,7 @@ public sealed class CatalogueSnapshot
     /// <summary>
     /// Returns the breaches of these marks, each once, by name; marks that don't count are ignored. None if an opt-out hides them.
     /// </summary>
-    /// <param name="forOwner">Whether the reader owns the account's domain: sensitive breaches are included.</param>
+    /// <param name="forOwner">True if the reader owns the account's domain: sensitive breaches are included.</param>
     public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool forOwner)
     {
         if (OptOut.Hides(marks, forOwner))

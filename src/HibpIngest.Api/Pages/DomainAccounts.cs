@@ -11,7 +11,7 @@ internal sealed class DomainAccountsReader(BreachedAccounts accounts, DomainSize
     public ValueTask<bool> IsTooLargeAsync(string domain, CancellationToken cancellationToken) =>
         sizes.IsTooLargeAsync(domain, cancellationToken);
 
-    /// <returns>Null: the domain is too large (HIBP_DOMAINMAX).</returns>
+    /// <returns>Null if the domain is too large (HIBP_DOMAINMAX).</returns>
     public async Task<DomainAccounts?> ReadAsync(string domain, CancellationToken cancellationToken)
     {
         if (await IsTooLargeAsync(domain, cancellationToken))

@@ -24,7 +24,7 @@ internal sealed class DomainSessions(PageKey key, ISignIns signIns, TimeProvider
         new() { HttpOnly = true, Secure = true, SameSite = SameSiteMode.Strict, Path = "/", IsEssential = true };
 
     /// <summary>Uses a link, and sets the cookie.</summary>
-    /// <returns>False: the link was used, or has expired.</returns>
+    /// <returns>False if the link was used, or has expired.</returns>
     public async Task<bool> TryBeginAsync(HttpContext context, string secret, CancellationToken cancellationToken)
     {
         if (await signIns.TakeAsync(secret, cancellationToken) is not { } signIn || signIn.ExpiresAt <= time.GetUtcNow())

@@ -140,5 +140,5 @@ internal sealed class PageEndpoints(
 
 /// <summary>The forms of the search page.</summary>
 /// <param name="Ticket">With which the page's script searches.</param>
-/// <param name="SearchesEmail">Whether the ranges of hashes are complete.</param>
+/// <param name="SearchesEmail">True if the ranges of hashes are complete.</param>
 public sealed record SearchForms(string Ticket, bool SearchesEmail, bool SearchesPasswords);

@@ -87,7 +87,7 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
 
     private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, pages, notice);
 
-    /// <returns>Null: the link has another purpose, has expired, or nobody here has signed it.</returns>
+    /// <returns>Null if the link has another purpose, has expired, or nobody here has signed it.</returns>
     private (Link Link, string Token)? Find(HttpContext context, Link[] links)
     {
         if (context.Request.Query[TokenName] is not [{ } token])

@@ -85,7 +85,7 @@ internal sealed class AppendDocument
         return null;
     }
 
-    /// <returns>False: it is no text.</returns>
+    /// <returns>False if it is not a text.</returns>
     private static bool TryReadHash(ref Utf8JsonReader reader, scoped Span<byte> hash, out Given given)
     {
         reader.Read();
@@ -106,7 +106,7 @@ internal sealed class AppendDocument
         return true;
     }
 
-    /// <returns>False: it is no number. A number that is no valid count is read as 0.</returns>
+    /// <returns>False if it is not a number. A number that is not a valid count is read as 0.</returns>
     private static bool TryReadCount(ref Utf8JsonReader reader, out long count)
     {
         reader.Read();

@@ -90,7 +90,7 @@ internal sealed class PrefixesDocument
         return null;
     }
 
-    /// <returns>False: it is no prefix. A text with escapes is not accepted.</returns>
+    /// <returns>False if it is not a prefix. A text with escapes is not accepted.</returns>
     private static bool TryRead(ref Utf8JsonReader reader, out int prefix)
     {
         prefix = 0;

@@ -40,7 +40,7 @@ internal sealed class RequestBody : IDisposable
 
     public static bool IsLonger(HttpRequest request, int maxBytes) => request.ContentLength > maxBytes;
 
-    /// <returns>Null: it is longer than <paramref name="maxBytes"/> bytes.</returns>
+    /// <returns>Null if it is longer than <paramref name="maxBytes"/> bytes.</returns>
     /// <exception cref="BadHttpRequestException">It was truncated, or did not arrive in time.</exception>
     public static async Task<RequestBody?> ReadAsync(HttpContext context, int maxBytes, TimeProvider time)
     {

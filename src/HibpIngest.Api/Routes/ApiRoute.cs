@@ -10,25 +10,25 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
 {
     private readonly int _parameterAt = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;
 
-    /// <summary>Whether a key is required, unless the server is open.</summary>
+    /// <summary>True if a key is required, unless the server is open.</summary>
     public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Client
         or RouteAccess.Append;
 
     public bool NeedsUserAgent => Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText;
 
-    /// <summary>Whether scripts of other sites may read the response.</summary>
+    /// <summary>True if scripts of other sites may read the response.</summary>
     public bool IsForBrowsers => Access is RouteAccess.Catalogue or RouteAccess.Passwords;
 
-    /// <summary>Whether a request is in the access log before its response: it is billed by its key, or counted exactly.</summary>
+    /// <summary>True if a request is in the access log before its response: it is billed by its key, or counted exactly.</summary>
     public bool IsLoggedFirst => TakesKey || IsCounted;
 
-    /// <summary>Whether requests are counted exactly, though not billed.</summary>
+    /// <summary>True if requests are counted exactly, though not billed.</summary>
     public bool IsCounted { get; init; }
 
-    /// <summary>Whether it is a health probe: never logged before its response.</summary>
+    /// <summary>True if it is a health probe: never logged before its response.</summary>
     public bool IsProbe { get; init; }
 
-    /// <summary>Whether the parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
+    /// <summary>True if the parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
 
     /// <summary>The heading in the OpenAPI document.</summary>
@@ -59,10 +59,10 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         return Access switch { RouteAccess.Catalogue => [403, 503], RouteAccess.Passwords => [503], _ => [] };
     }
 
-    /// <returns>Null: no endpoint matches path and method.</returns>
+    /// <returns>Null if no endpoint matches path and method.</returns>
     public static ApiRoute? Of(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<ApiRoute>();
 
-    /// <summary>Whether a person's browser sent a form, so that an error is a page.</summary>
+    /// <summary>True if a person's browser sent a form, so that an error is a page.</summary>
     public static bool IsForm(HttpContext context) => Of(context)?.Access == RouteAccess.Form && !context.Request.HasJsonContentType();
 
     public static IEnumerable<ApiRoute> AllOf(IServiceProvider services) => services.GetRequiredService<EndpointDataSource>().Endpoints

@@ -7,10 +7,10 @@ public record ApiOptions
 {
     public const string DefaultUrl = "http://127.0.0.1:8080";
 
-    /// <summary>Whether no key is required; only for a server that no other machine can reach.</summary>
+    /// <summary>True if no key is required; only for a server that no other machine can reach.</summary>
     public bool IsOpen { get; init; }
 
-    /// <summary>Whether every request is logged before its response: for hosts that may stop or freeze a process after it.</summary>
+    /// <summary>True if every request is logged before its response: for hosts that may stop or freeze a process after it.</summary>
     public bool IsAllDurable { get; init; }
 
     /// <summary>The public base address of links (HIBP_WEB_URL).</summary>
@@ -22,7 +22,7 @@ public record ApiOptions
     /// <summary>Backend, cache and caching headers of Pwned Passwords. Here because it decides which routes exist.</summary>
     public PasswordOptions Passwords { get; init; } = new();
 
-    /// <summary>Whether people can subscribe: a link works, and the pipeline can be told.</summary>
+    /// <summary>True if people can subscribe: a link works, and the pipeline can be told.</summary>
     internal bool HasSubscriptions => Web is { HasPages: true, CommandPublicKey: not null } && WebAddress.CarriesLinks(Address);
 
     internal bool IsHttps => Address.StartsWith("https:", StringComparison.OrdinalIgnoreCase);

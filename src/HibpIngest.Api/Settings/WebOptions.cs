@@ -21,11 +21,11 @@ public sealed class WebOptions
     public int Proxies { get; set; }
 
     /// <summary>
-    /// Whether test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null: on if no key is required.
+    /// True if test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null: on if no key is required.
     /// </summary>
     public bool? TestAccounts { get; set; }
 
-    /// <summary>Whether requests are written to the access log (HIBP_ACCESSLOG): on or off. Null: on.</summary>
+    /// <summary>True if requests are written to the access log (HIBP_ACCESSLOG): on or off. Null: on.</summary>
     public bool? AccessLog { get; set; }
 
     /// <summary>
@@ -55,7 +55,7 @@ public sealed class WebOptions
     [ConfigurationKeyName("SERVICE_NAME")]
     public string? ServiceName { get; set; }
 
-    /// <summary>Whether pages for people are served.</summary>
+    /// <summary>True if pages for people are served.</summary>
     internal bool HasPages => LinkKeys is not null;
 
     /// <summary>

@@ -19,7 +19,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(client, cancellationToken);
 
-    /// <returns>Whether the stored set has changed; completes when it is stored.</returns>
+    /// <returns>True if the stored set has changed; completes when it is stored.</returns>
     public async Task<bool> SetAsync(int client, int prefix, bool isIn, CancellationToken cancellationToken)
     {
         var change = new Change(prefix, isIn);

@@ -144,7 +144,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     }
 
     /// <summary>Checks that no process has the database open. A file that is no database is kept, with its companion files.</summary>
-    /// <returns>Whether the database can be read; it is replaced in either case.</returns>
+    /// <returns>True if the database can be read; it is replaced in either case.</returns>
     private bool SettleCurrent()
     {
         if (!File.Exists(_file))

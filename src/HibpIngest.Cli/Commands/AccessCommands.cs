@@ -43,7 +43,7 @@ internal sealed class AccessUsageCommand : HibpCommand
         var to = Hour(session, _to) ?? UsageReader.HourOf(session.Time.GetUtcNow()).AddHours(1);
         var from = Hour(session, _from) ?? to.AddHours(-DefaultHours);
         if (from >= to)
-            throw new BadInputException($"--from is expected to be before --to, found {HourText(from)} and {HourText(to)}");
+            throw new BadInputException($"--from: expected a time before --to, found {HourText(from)} and {HourText(to)}");
         var by = Enum.Parse<UsageBy>(session.Parsed.GetRequiredValue(_by), ignoreCase: true);
         using var account = await session.OpenAccountAsync(cancellationToken);
         var report = await new UsageReader(account.Usage, account.Keys).ReadAsync(from, to, by, cancellationToken);
@@ -87,6 +87,6 @@ internal sealed class AccessUsageCommand : HibpCommand
             return null;
         const DateTimeStyles Utc = DateTimeStyles.AssumeUniversal | DateTimeStyles.AdjustToUniversal;
         return DateTimeOffset.TryParseExact(text, HourFormats, CultureInfo.InvariantCulture, Utc, out var hour)
-            ? hour : throw new BadInputException($"{option.Name} is expected to be an hour as 2026-11-22T10, or a day, found '{text}'");
+            ? hour : throw new BadInputException($"{option.Name}: expected an hour as 2026-11-22T10, or a day, found '{text}'");
     }
 }

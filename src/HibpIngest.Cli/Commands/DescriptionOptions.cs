@@ -70,7 +70,7 @@ internal sealed class DescriptionOptions
     {
         var domain = Trim(result.Tokens.Count > 0 ? result.Tokens[0].Value : null);
         if (domain is not null && !(domain.Contains('.', StringComparison.Ordinal) && Uri.CheckHostName(domain) == UriHostNameType.Dns))
-            result.AddError($"--domain takes the domain of a site, as example.com; found '{domain}'");
+            result.AddError($"--domain: expected the domain of a site, as example.com, found '{domain}'");
         return domain;
     }
 

@@ -120,7 +120,7 @@ internal sealed class DropCommand : HibpCommand
     /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
-        /// <summary>Whether the file is JSON data, which is compressed on upload: a .json blob would be metadata.</summary>
+        /// <summary>True if the file is JSON data, which is compressed on upload: a .json blob would be metadata.</summary>
         public required bool Compresses { get; init; }
 
         public Stream Open(FileInfo file, IProgress<long>? progress)

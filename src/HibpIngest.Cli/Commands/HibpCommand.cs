@@ -26,7 +26,7 @@ internal abstract class HibpCommand : Command
 
     public IReadOnlyList<(string Line, string Purpose)> Examples { get; private set; } = [];
 
-    /// <summary>Whether the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
+    /// <summary>True if the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
     protected virtual bool IsPipeline => false;
 
     /// <summary>The exit code of a run that doesn't throw.</summary>
@@ -68,7 +68,7 @@ internal abstract class HibpCommand : Command
         await catalogue.GetBreachAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no breach '{name}'; 'hibp breach list' lists them all");
 
-    /// <returns>Null: no password is given.</returns>
+    /// <returns>Null if no password is given.</returns>
     protected static async Task<string?> GetPasswordAsync(
         CommandSession session, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
     {

@@ -58,10 +58,10 @@ internal sealed class KeysCreateCommand : HibpCommand
     {
         var name = session.Parsed.GetRequiredValue(_name).Trim();
         if (!ApiKey.IsName(name))
-            throw new BadInputException($"a key's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
+            throw new BadInputException($"key name: expected 1 to {ApiKey.MaxNameLength} characters, and no email address");
         var rpm = session.Parsed.GetValue(_rpm);
         if (rpm is < 1 or > ApiKey.MaxRpm)
-            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MaxRpm}, found {rpm}");
+            throw new BadInputException($"--rpm: expected 1 to {ApiKey.MaxRpm}, found {rpm}");
         var scopes = ParseScopes(session.Parsed.GetRequiredValue(_scope));
         var domains = (session.Parsed.GetValue(_domains) ?? []).Select(ParseDomain).Distinct().Order(StringComparer.Ordinal).ToList();
         if (domains.Count > 0 != scopes.HasFlag(KeyScopes.Domains))
@@ -86,14 +86,14 @@ internal sealed class KeysCreateCommand : HibpCommand
             scopes |= Enum.GetValues<KeyScopes>().FirstOrDefault(
                 one => one != KeyScopes.None
                 && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
-                ? scope : throw new BadInputException($"'{name}' is no scope: search, range, domains, append, verify");
+                ? scope : throw new BadInputException($"'{name}' is not a scope: expected search, range, domains, append, verify");
         }
         return scopes == KeyScopes.None
             ? throw new BadInputException("--scope names no scope: search, range, domains, append, verify") : scopes;
     }
 
     private static string ParseDomain(string text) => AccountRules.TryParseDomain(text, out var domain, out _)
-        ? domain : throw new BadInputException($"'{text}' is no domain that accounts are at");
+        ? domain : throw new BadInputException($"'{text}' is not a domain that accounts are at");
 }
 
 internal sealed class KeysListCommand : HibpCommand
@@ -132,7 +132,7 @@ internal sealed class KeysListCommand : HibpCommand
 /// <summary>API keys by the names of their owners, whose case doesn't matter.</summary>
 internal static class KeyNames
 {
-    /// <returns>Null: there is none.</returns>
+    /// <returns>Null if there is none.</returns>
     public static async Task<ApiKey?> FindAsync(IApiKeys keys, string name, CancellationToken cancellationToken) =>
         (await keys.ListAsync(cancellationToken)).FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
 

@@ -183,7 +183,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
     {
         var memory = parsed.GetValue(_memory);
         if (memory is < LeastMemory or > MaxMemory)
-            throw new WrongUsageException($"--memory is expected to be {LeastMemory} to {MaxMemory} (MiB), found {memory}");
+            throw new WrongUsageException($"--memory: expected {LeastMemory} to {MaxMemory} (MiB), found {memory}");
         return new RebuildOrder(parsed.GetRequiredValue(_into))
         {
             StorageAccounts = parsed.GetValue(_accounts) is { } list ? ReadAccounts(list) : null,
@@ -193,7 +193,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
                 null => null,
                 "on" => true,
                 "off" => false,
-                var other => throw new WrongUsageException($"--ranges is expected to be on or off, found '{other}'"),
+                var other => throw new WrongUsageException($"--ranges: expected on or off, found '{other}'"),
             },
             MemoryBytes = (long)memory << 20,
             Folder = parsed.GetValue(_temp) ?? Path.GetTempPath(),
@@ -206,7 +206,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
         foreach (var number in list.Split(',', StringSplitOptions.TrimEntries))
         {
             accounts.Add(int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out var account) ? account
-                : throw new WrongUsageException($"--accounts is expected to be numbers of storage accounts, as in 1,2,3, found '{list}'"));
+                : throw new WrongUsageException($"--accounts: expected numbers of storage accounts, as in 1,2,3, found '{list}'"));
         }
         return accounts;
     }
@@ -222,7 +222,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
                 || !domains.TryAdd(one[..at].ToLowerInvariant(), partitions))
             {
                 throw new WrongUsageException(
-                    $"--spread is expected to be a domain and its partitions, each domain once, as in gmail.com=32, found '{one}'");
+                    $"--spread: expected a domain and its partitions, each domain once, as in gmail.com=32, found '{one}'");
             }
         }
         return domains;

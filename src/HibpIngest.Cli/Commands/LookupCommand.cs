@@ -68,7 +68,7 @@ internal sealed class LookupCommand : HibpCommand
 
     private static (string Alias, string Domain) Parse(string email) =>
         AccountRules.TryParse(email, out var alias, out var domain, out var broken) ? (alias, domain)
-        : throw new BadInputException($"that is no email address that could be an account: {RuleWords.Of(broken)}");
+        : throw new BadInputException($"that is not an email address of an account: {RuleWords.Of(broken)}");
 
     /// <summary>Opens the same lookups that the API uses.</summary>
     private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(

@@ -58,7 +58,7 @@ internal sealed class RunCommand : HibpCommand
         {
             if (result.Tokens is [var token] && int.TryParse(token.Value, out var number)
                 && number is < 1 or > LayoutFacts.MaxStorageAccounts)
-                result.AddError($"--accounts is expected to be 1 to {LayoutFacts.MaxStorageAccounts}, found {number}");
+                result.AddError($"--accounts: expected 1 to {LayoutFacts.MaxStorageAccounts}, found {number}");
         });
         Validators.Add(result =>
         {
@@ -243,7 +243,7 @@ internal sealed class RunCommand : HibpCommand
                 roles |= role;
             else
             {
-                result.AddError($"'{name}' is no role: {Known}");
+                result.AddError($"'{name}' is not a role: expected {Known}");
                 wrong = true;
             }
         }

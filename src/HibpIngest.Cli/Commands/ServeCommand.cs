@@ -82,7 +82,7 @@ internal sealed class ServeOptions
     }
 
     /// <summary>Returns the address at which programs on this machine reach the listener.</summary>
-    /// <returns>Null: it listens on any free port, or the text is no address, which the start reports.</returns>
+    /// <returns>Null if it listens on any free port, or the text is not an address, which the start reports.</returns>
     private static Uri? ReachedAt(string url)
     {
         var host = url.Replace("://*", "://localhost", StringComparison.Ordinal).Replace("://+", "://localhost", StringComparison.Ordinal)

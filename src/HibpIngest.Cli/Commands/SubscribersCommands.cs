@@ -29,13 +29,13 @@ internal abstract class AddressCommand : HibpCommand
             Add(_domains);
     }
 
-    /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
+    /// <exception cref="BadInputException">A value is not an address; the message doesn't contain it.</exception>
     protected Task<IReadOnlyList<string>> ReadAddressesAsync(CommandSession session, CancellationToken cancellationToken) =>
         ReadAddressesAsync(session, session.Parsed.GetRequiredValue(_address), "ADDRESS", cancellationToken);
 
     /// <param name="given">The address, or - for standard input.</param>
     /// <param name="where">Name of the argument or option.</param>
-    /// <exception cref="BadInputException">A value is no address; the message doesn't contain it.</exception>
+    /// <exception cref="BadInputException">A value is not an address; the message doesn't contain it.</exception>
     protected static async Task<IReadOnlyList<string>> ReadAddressesAsync(
         CommandSession session, string given, string where, CancellationToken cancellationToken)
     {
@@ -55,11 +55,11 @@ internal abstract class AddressCommand : HibpCommand
         return [.. addresses.Distinct()];
     }
 
-    /// <exception cref="BadInputException">A value is no domain.</exception>
+    /// <exception cref="BadInputException">A value is not a domain.</exception>
     protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
         [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
             AccountRules.TryParseDomain(domain, out _, out _)
-            ? domain : throw new BadInputException("--domain is expected to be a domain, as in example.com"))];
+            ? domain : throw new BadInputException("--domain: expected a domain, as in example.com"))];
 
     protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
     {

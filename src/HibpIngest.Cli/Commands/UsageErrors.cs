@@ -82,7 +82,7 @@ internal static class UsageErrors
     private static string Arguments(Command command) =>
         command.Arguments.Count == 0 ? "none" : string.Join(" and ", command.Arguments.Select(argument => argument.Name));
 
-    /// <returns>Null: the error is another one.</returns>
+    /// <returns>Null if the error is another one.</returns>
     private static string? NoNumber(ParseError error)
     {
         var (name, type) = error.SymbolResult switch
@@ -97,6 +97,6 @@ internal static class UsageErrors
             || (number == typeof(int) ? int.TryParse(token.Value, out _) : long.TryParse(token.Value, out _)))
             return null;
         return name == "LOAD"
-            ? $"'{token.Value}' is no load: a number, as hibp status shows it" : $"{name} takes a whole number, found '{token.Value}'";
+            ? $"'{token.Value}' is not the number of a load, which 'hibp status' shows" : $"{name}: expected a whole number, found '{token.Value}'";
     }
 }

@@ -42,7 +42,7 @@ internal sealed class OperatorListener : IAsyncDisposable
         string url, StorageAccount account, StatusFeed? status, TimeProvider time, CancellationToken cancellationToken)
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.Scheme != Uri.UriSchemeHttp || !address.IsLoopback)
-            throw new BadInputException($"'{url}' is no address for operators: expected http://127.0.0.1:PORT");
+            throw new BadInputException($"'{url}' is not an address for operators: expected http://127.0.0.1:PORT");
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Services.AddRoutingCore();
         builder.WebHost.UseKestrelCore().ConfigureKestrel(server =>
@@ -154,14 +154,14 @@ internal sealed class OperatorListener : IAsyncDisposable
         if (query.TryGetValue("hours", out var number)
             && (!int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out hours) || hours is < 1 or > MaxHours))
         {
-            await SayAsync(response, StatusCodes.Status400BadRequest, $"hours is expected to be 1 to {MaxHours}");
+            await SayAsync(response, StatusCodes.Status400BadRequest, $"hours: expected 1 to {MaxHours}");
             return;
         }
         if (query.TryGetValue("by", out var name) && !TryParse(name, out by))
         {
             await SayAsync(
                 response, StatusCodes.Status400BadRequest,
-                $"by is expected to be one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
+                $"by: expected one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
             return;
         }
         try

@@ -23,7 +23,7 @@ internal sealed class CommandEnvironment : InvocationConfiguration
 
     public required IDictionary Variables { get; init; }
 
-    /// <summary>Whether a person reads standard error and answers on standard input. Questions go to standard error.</summary>
+    /// <summary>True if a person reads standard error and answers on standard input. Questions go to standard error.</summary>
     public bool CanAsk { get; private init; }
 
     public Func<bool> IsOutputAbandoned { get; private init; } = () => false;

@@ -127,7 +127,7 @@ internal sealed record LookupDocument(string Account, IReadOnlyList<PublicBreach
 [Description("The result of: hibp lookup -")]
 internal sealed record LookupListDocument(IReadOnlyList<LookupDocument> Accounts, IReadOnlyList<LookupRefusal> Refused);
 
-[Description("A line of the input that is no address, counted from 1.")]
+[Description("A line of the input that is not an address, counted from 1.")]
 internal sealed record LookupRefusal(int Line, string Reason);
 
 internal sealed record ErrorDocument(ErrorLine Error);

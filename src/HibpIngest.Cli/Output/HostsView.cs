@@ -79,7 +79,7 @@ internal static class HostsView
 
     public static string Removing(string breach) => $"removal of {breach}";
 
-    /// <returns>Null: no live process removes the breach; the removal was interrupted.</returns>
+    /// <returns>Null if no live process removes the breach; the removal was interrupted.</returns>
     public static Heartbeat? RemoverOf(string breach, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now) =>
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 

@@ -29,7 +29,7 @@ internal sealed record LoadFigures
     public TimeSpan? Left { get; private init; }
 
     /// <param name="work">Times at which it was worked on; null: not known.</param>
-    /// <param name="inProgress">Whether a host works on it; null: derived from its leases.</param>
+    /// <param name="inProgress">True if a host works on it; null: derived from its leases.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inProgress = null)
     {
         var slices = work?.Slices ?? [];

@@ -135,7 +135,7 @@ internal sealed class LoadMotion(TimeProvider time)
     public static object Of(Load load) => (
         load.State, load.LastPosition, load.Checkpoint.BlobBytesRead, load.Slices, load.MatchedPosition, load.Notifications, load.Calls);
 
-    /// <returns>False: the load has made no progress for 15 s.</returns>
+    /// <returns>False if the load has made no progress for 15 s.</returns>
     public bool Moves(Load load)
     {
         var now = Of(load);

@@ -37,7 +37,7 @@ internal sealed class Screen
     /// <summary>Formats messages as JSON lines. Null: messages are plain text.</summary>
     public JsonLines? Lines { get; set; }
 
-    /// <summary>Whether a person watches the messages live.</summary>
+    /// <summary>True if a person watches the messages live.</summary>
     public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
     /// <summary>Writes a line to standard error.</summary>

@@ -14,7 +14,7 @@ internal static class StatusLines
 {
     private const int MaxUnlogged = 3;
 
-    /// <param name="showsLog">Whether loads are written to the account log.</param>
+    /// <param name="showsLog">True if loads are written to the account log.</param>
     public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsLog)
     {
         var loads = picture.Loads;

@@ -26,14 +26,14 @@ internal sealed class TimeLeft
     public static bool IsWindow(double parts, TimeSpan worked) => parts >= WindowParts && worked >= WindowTime;
 
     /// <summary>Returns the time for the rest at the rate of a window.</summary>
-    /// <returns>Null: over 1,000 days or unbounded, which is not a useful figure.</returns>
+    /// <returns>Null if it is over 1,000 days or unbounded, which is not a useful figure.</returns>
     public static TimeSpan? At(double rest, double partsOfWindow, TimeSpan timeOfWindow) =>
         partsOfWindow > 0 && timeOfWindow.TotalDays * (Math.Max(rest, 0) / partsOfWindow) is < 1000 and var days
             ? TimeSpan.FromDays(days) : null;
 
     /// <summary>Records the progress of a run, and returns the time left.</summary>
     /// <param name="at">Working time of the run so far.</param>
-    /// <returns>Null: not known yet.</returns>
+    /// <returns>Null if not known yet.</returns>
     public TimeSpan? Next(TimeSpan at, double done, double rest)
     {
         lock (_gate)

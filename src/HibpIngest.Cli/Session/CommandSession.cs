@@ -21,7 +21,7 @@ internal sealed class CommandSession : IDisposable
     private readonly ServiceProvider _logging;
     private PipelineSettings? _settings;
 
-    /// <param name="exportsTelemetry">Whether the command does the pipeline's work.</param>
+    /// <param name="exportsTelemetry">True if the command does the pipeline's work.</param>
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;

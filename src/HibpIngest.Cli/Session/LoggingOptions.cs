@@ -53,7 +53,7 @@ internal static class LoggingOptions
         var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));
         return name is null
             ? throw new BadInputException(
-                $"{variable} is expected to be {string.Join(" or ", Enum.GetNames<T>()).ToLowerInvariant()}, found '{value}'")
+                $"{variable}: expected {string.Join(" or ", Enum.GetNames<T>()).ToLowerInvariant()}, found '{value}'")
             : Enum.Parse<T>(name);
     }
 }

@@ -29,7 +29,7 @@ public sealed record OptOut(string Alias, string Domain, OptOutLevel Level)
     public static int MarkOf(string? value) => value switch { null or "" => 0, "public" => PublicMark, _ => AllMark };
 
     /// <param name="marks">Of an account or hash, ascending.</param>
-    /// <param name="fromOwner">Whether the reader is the verified owner of the address or of its domain.</param>
+    /// <param name="fromOwner">True if the reader is the verified owner of the address or of its domain.</param>
     public static bool Hides(IReadOnlyList<int> marks, bool fromOwner) =>
         marks.Count > 0 && (fromOwner ? marks[0] <= AllMark : marks[0] < 0);
 

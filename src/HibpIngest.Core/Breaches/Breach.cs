@@ -18,10 +18,10 @@ public sealed record Breach
     /// <summary>When the breach's first load was fully upserted and matched. Null: not yet.</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
-    /// <summary>Whether readers may see the breach: published, with a mark that counts, and not hidden.</summary>
+    /// <summary>True if readers may see the breach: published, with a mark that counts, and not hidden.</summary>
     public bool IsListed => this is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
 
-    /// <summary>Whether public lookups may show the breach: published, not hidden, neither sensitive nor retired.</summary>
+    /// <summary>True if public lookups may show the breach: published, not hidden, neither sensitive nor retired.</summary>
     public bool IsPublic => PublishedAt is not null && !Hidden
         && (Metadata.Flags & (BreachFlags.Sensitive | BreachFlags.Retired)) == BreachFlags.None;
 }

@@ -179,7 +179,7 @@ public sealed record BreachMetadata
         };
 
         BadInputException Wrong(string expected) =>
-            new($"the breach's metadata: '{property}' is expected to be {expected}, found {value.ValueKind}; fix the file and resume the "
+            new($"the breach's metadata: {property}: expected {expected}, found {value.ValueKind}; fix the file and resume the "
                 + "load");
     }
 }

@@ -88,14 +88,14 @@ public sealed record Load
     /// <summary>Progress of the calls to clients. Null: no client is called for this load.</summary>
     public CallProgress? Calls { get; init; }
 
-    /// <summary>Whether calls are outstanding: slices still to be searched, or calls to clients that aren't paused.</summary>
+    /// <summary>True if calls are outstanding: slices still to be searched, or calls to clients that aren't paused.</summary>
     public bool AwaitsCalls => Calls is { } calls
         && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
 
     public bool IsLogged => LoggedVersion >= LogVersion;
 
     /// <summary>
-    /// Whether the load still has to be written to the account log: it is published and not up to date there, and its rows or its segments
+    /// True if the load still has to be written to the account log: it is published and not up to date there, and its rows or its segments
     /// exist.
     /// </summary>
     public bool WaitsForLog => PublishedAt is not null && !IsLogged && (LoggedVersion is not null || !Purged);

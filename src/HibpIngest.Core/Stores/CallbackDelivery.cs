@@ -25,7 +25,7 @@ public readonly record struct CallbackKey(int Client, long Load, int Slice);
 public sealed record CallbackResult(
     CallbackKey Key, byte[] Done, int Answered, CallbackState State, string? Error = null, TimeSpan? Pause = null)
 {
-    /// <summary>Whether calls failed and the delivery is still open.</summary>
+    /// <summary>True if calls failed and the delivery is still open.</summary>
     public bool HasFailed => State == CallbackState.Open && Error is not null;
 }
 

@@ -8,7 +8,7 @@ public interface ICallbackBlobs
     const string Container = "callbacks";
     Task CreateAsync(CancellationToken cancellationToken);
 
-    /// <param name="replaces">Whether existing content is overwritten.</param>
+    /// <param name="replaces">True if existing content is overwritten.</param>
     /// <returns>False if there was content and it was kept.</returns>
     Task<bool> WriteAsync(CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken);
     Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken);

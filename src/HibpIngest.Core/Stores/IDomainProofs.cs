@@ -73,7 +73,7 @@ public static class ProofKinds
         IsMailbox(kind) ? $"{kind.Name()}@{domain}" : null;
 
     /// <summary>Returns the kind of this name.</summary>
-    /// <returns>Null: there is none.</returns>
+    /// <returns>Null if there is none.</returns>
     public static ProofKind? Parse(string? name) =>
         Enum.GetValues<ProofKind>().Cast<ProofKind?>().FirstOrDefault(
             kind => string.Equals(kind.ToString(), name, StringComparison.OrdinalIgnoreCase));

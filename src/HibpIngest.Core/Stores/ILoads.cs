@@ -42,7 +42,7 @@ public interface ILoads
     /// done is not changed.
     /// </summary>
     /// <param name="superseded">Its blob was replaced while it was being read: it can't be resumed, and its slices stop.</param>
-    /// <returns>Whether this call failed the load.</returns>
+    /// <returns>True if this call failed the load.</returns>
     Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
 
     /// <summary>

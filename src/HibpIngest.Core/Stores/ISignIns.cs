@@ -14,7 +14,7 @@ public interface ISignIns
 
     /// <summary>Returns a link's row and deletes it, so that a link works once.</summary>
     /// <param name="secret">What the link holds.</param>
-    /// <returns>Null: there is none, or it was used. It may have expired.</returns>
+    /// <returns>Null if there is none, or it was used. It may have expired.</returns>
     Task<SignIn?> TakeAsync(string secret, CancellationToken cancellationToken);
 
     Task DeleteExpiredAsync(DateTimeOffset now, CancellationToken cancellationToken);

@@ -20,11 +20,11 @@ public interface ISubscriptionRequests
 
     /// <summary>Counts a check of a domain's proof, unless a limit is reached.</summary>
     /// <param name="command">Id of the command; a repeated one is not counted again.</param>
-    /// <returns>Whether no limit is reached.</returns>
+    /// <returns>True if no limit is reached.</returns>
     Task<bool> CountCheckAsync(Guid command, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken);
 
     /// <summary>Finds the request or the subscription of an id.</summary>
-    /// <returns>Null: it expired or was removed.</returns>
+    /// <returns>Null if it expired or was removed.</returns>
     Task<KnownSubscription?> FindSubscriptionAsync(Guid id, CancellationToken cancellationToken);
 
     /// <summary>

@@ -10,7 +10,7 @@ public sealed record StoreLayout
     /// <summary>1 and up.</summary>
     public required int Id { get; init; }
 
-    /// <summary>Whether hashes can be queried by range. The state is only ever raised.</summary>
+    /// <summary>True if hashes can be queried by range. The state is only ever raised.</summary>
     public required RangesState Ranges { get; init; }
 
     /// <summary>The layout is no longer written, and its tables are or will be deleted. Permanent.</summary>
@@ -104,7 +104,7 @@ public sealed record LayoutFacts
     public override int GetHashCode() => HashCode.Combine(AccountsTable, RangesTable, StorageAccounts.Count, SpreadDomains.Count);
 }
 
-/// <summary>Whether the range table holds every account. The numbers are stored: a contract.</summary>
+/// <summary>True if the range table holds every account. The numbers are stored: a contract.</summary>
 public enum RangesState
 {
     Off = 0,
@@ -146,7 +146,7 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
     }
 }
 
-/// <summary>Whether a new store writes ranges.</summary>
+/// <summary>True if a new store writes ranges.</summary>
 public enum RangesMode
 {
     Off,

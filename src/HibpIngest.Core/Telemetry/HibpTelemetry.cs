@@ -54,10 +54,10 @@ public static class HibpTelemetry
     /// <summary>The current span, if it is one of this source and not a web server's or a client's around it.</summary>
     public static Activity? Span => Activity.Current is { Source.Name: TelemetryNames.Source } span ? span : null;
 
-    /// <summary>Whether queue depths are observed; querying them costs requests.</summary>
+    /// <summary>True if queue depths are observed; querying them costs requests.</summary>
     public static bool WatchesQueues => QueueMessages.Enabled || QueueOldest.Enabled;
 
-    /// <summary>Whether load progress is observed; querying it costs a request.</summary>
+    /// <summary>True if load progress is observed; querying it costs a request.</summary>
     public static bool WatchesLoads => LoadProgress.Enabled || LoadSlices.Enabled;
     public static bool WatchesWeb => WebDuration.Enabled;
 

@@ -81,7 +81,7 @@ public static class MessageRoutes
 public sealed class MessageDispatcher(IServiceProvider services)
 {
     /// <summary>Returns when the message's work is durably done, or the message is deferred; only then may it be deleted.</summary>
-    /// <exception cref="UnreadableMessageException">The body is no message of that queue.</exception>
+    /// <exception cref="UnreadableMessageException">The body is not a message of that queue.</exception>
     public Task DispatchAsync(string queue, string body, CancellationToken cancellationToken) =>
         MessageRoutes.All.Single(route => route.Queue == queue).DispatchAsync(services, body, cancellationToken);
 }

@@ -52,14 +52,14 @@ public static class TelemetryExport
         if (endpoint is not null
             && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address)
                 && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
-            throw new BadInputException($"{OtlpVariable} is expected to be the http or https address of an OTLP endpoint, like "
-                + "http://localhost:4318; found something else");
+            throw new BadInputException($"{OtlpVariable}: expected the http or https address of an OTLP endpoint, like "
+                + "http://localhost:4318, found something else");
         var protocol = Find(ProtocolVariable) switch
         {
             // The default, because it passes every proxy.
             null or "http/protobuf" => OtlpExportProtocol.HttpProtobuf,
             "grpc" => OtlpExportProtocol.Grpc,
-            _ => throw new BadInputException($"{ProtocolVariable} is expected to be http/protobuf or grpc; found something else"),
+            _ => throw new BadInputException($"{ProtocolVariable}: expected http/protobuf or grpc, found something else"),
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
@@ -110,8 +110,8 @@ public static class TelemetryExport
         catch (InvalidOperationException e)
         {
             throw new BadInputException(
-                $"{ApplicationInsightsVariable} is expected to be the connection string of an Application Insights "
-                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it; found something else", e);
+                $"{ApplicationInsightsVariable}: expected the connection string of an Application Insights "
+                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it, found something else", e);
         }
     }
 
@@ -151,8 +151,8 @@ public static class TelemetryExport
         catch (ArgumentException)
         {
         }
-        throw new BadInputException($"{AuthenticationVariable} is expected to be Authorization=AAD, with ;ClientId=... for a user-assigned "
-            + "identity; found something else");
+        throw new BadInputException($"{AuthenticationVariable}: expected Authorization=AAD, with ;ClientId=... for a user-assigned "
+            + "identity, found something else");
     }
 
     private sealed class FixedOptions(OpenTelemetryLoggerOptions options) : IOptionsMonitor<OpenTelemetryLoggerOptions>

@@ -117,7 +117,7 @@ public sealed class WebServer : IAsyncDisposable
     {
         if (!Uri.TryCreate(url, UriKind.Absolute, out var address) || address.PathAndQuery != "/"
             || (address.Scheme != Uri.UriSchemeHttp && address.Scheme != Uri.UriSchemeHttps))
-            throw new BadInputException($"'{url}' is no address to listen on: expected http://HOST:PORT or https://HOST:PORT");
+            throw new BadInputException($"'{url}' is not an address to listen on: expected http://HOST:PORT or https://HOST:PORT");
         var isHttps = address.Scheme == Uri.UriSchemeHttps;
         if (isHttps && options.CertificateFile is null)
             throw new BadInputException($"'{url}' needs a certificate: name its PEM file, with the key in it, by --certificate, or listen "
@@ -127,7 +127,7 @@ public sealed class WebServer : IAsyncDisposable
             "localhost" => IPAddress.Loopback,
             "*" or "+" => IPAddress.IPv6Any,
             _ when IPAddress.TryParse(address.Host, out var parsed) => parsed,
-            _ => throw new BadInputException($"'{url}' is no address to listen on: its host is expected to be localhost or an IP address, "
+            _ => throw new BadInputException($"'{url}' is not an address to listen on: expected localhost or an IP address as its host, "
                 + "0.0.0.0 for all"),
         };
         if (options.IsOpen && !IPAddress.IsLoopback(ip))
@@ -147,7 +147,7 @@ public sealed class WebServer : IAsyncDisposable
         catch (Exception e) when (e is CryptographicException or IOException or UnauthorizedAccessException)
         {
             throw new BadInputException(
-                $"{file} is expected to be a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
+                $"{file}: expected a certificate and its key in PEM: {e.Message.ReplaceLineEndings(" ")}", e);
         }
     }
 }

@@ -50,11 +50,11 @@ public sealed record JournalLoadDocument
 
     public required DateTimeOffset ModifiedAt { get; init; }
 
-    /// <summary>Whether an operator hid the breach from every lookup. Null: the document doesn't say.</summary>
+    /// <summary>True if an operator hid the breach from every lookup. Null: the document doesn't say.</summary>
     [JsonPropertyName("hidden")]
     public bool? HiddenFlag { get; init; }
 
-    /// <summary>Whether the breach is in no lookup; also true if the document doesn't say.</summary>
+    /// <summary>True if the breach is in no lookup; also true if the document doesn't say.</summary>
     [JsonIgnore]
     public bool Hidden
     {
@@ -65,7 +65,7 @@ public sealed record JournalLoadDocument
     /// <summary>The breach's metadata document.</summary>
     public JsonElement Metadata { get; init; }
 
-    /// <summary>Whether the document holds the breach's flags and details; one of another origin may not.</summary>
+    /// <summary>True if the document holds the breach's flags and details; one of another origin may not.</summary>
     [JsonIgnore]
     public bool IsReported => HiddenFlag is not null && Metadata.ValueKind == JsonValueKind.Object;
 

@@ -14,7 +14,7 @@ public sealed class JournalManifest
     public IEnumerable<JournaledLoad> Counting => Loads.Where(load => load.State == JournaledState.Counts);
 
     /// <param name="tolerant">
-    /// Whether an unreadable document sets <see cref="JournaledLoad.Fault"/>, and an older one of the load is used, instead of throwing.
+    /// True if an unreadable document sets <see cref="JournaledLoad.Fault"/>, and an older one of the load is used, instead of throwing.
     /// </param>
     /// <exception cref="BadInputException">A document is invalid, or was written by a newer program.</exception>
     public static async Task<JournalManifest> ReadAsync(

@@ -36,7 +36,7 @@ public static class JournalNames
         return $"{Folders(load)}{hash}/";
     }
 
-    /// <summary>Whether the name has the form of a load's folder; others are ignored.</summary>
+    /// <summary>True if the name has the form of a load's folder; others are ignored.</summary>
     public static bool IsFolder(string folder) =>
         folder.Length == NumberLength + 1 + (2 * HashBytes) + 1 && folder[NumberLength] == '-' && folder[^1] == '/'
         && folder.AsSpan(0, NumberLength).IndexOfAnyExceptInRange('0', '9') < 0

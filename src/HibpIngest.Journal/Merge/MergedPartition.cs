@@ -34,7 +34,7 @@ public sealed class MergedPartition
 
     public int Count { get; private set; }
 
-    /// <summary>Whether a domain is so large that its accounts are in several partitions.</summary>
+    /// <summary>True if a domain is so large that its accounts are in several partitions.</summary>
     public bool IsSpread(ReadOnlySpan<byte> domain) => _plan.PartitionOf(domain) < 0;
 
     public int Domains { get; private set; }

@@ -58,7 +58,7 @@ internal static class BlockDecoder
             var domain = raw.Slice(at, domainLength);
             at += domainLength;
             if (domain.ContainsAnyExceptInRange(FirstCharacter, LastCharacter))
-                return "a domain holds what is no printable ASCII character";
+                return "a domain holds a byte that is not a printable ASCII character";
             if (domain.SequenceCompareTo(domainBefore) <= 0)
                 return "its domains are not in order";
             domainBefore = domain;
@@ -78,7 +78,7 @@ internal static class BlockDecoder
                 if (suffix == 0 ? prefix < before || before == 0 : prefix < before && raw[at] <= aliasBuffer[prefix])
                     return "its aliases are not in order";
                 if (!TryCopySuffix(raw[at..], suffix, aliasBuffer[prefix..]))
-                    return "an alias holds what is no printable ASCII character";
+                    return "an alias holds a byte that is not a printable ASCII character";
                 at += suffix;
                 before = prefix + suffix;
                 visitor.Account(domain, aliasBuffer[..before]);

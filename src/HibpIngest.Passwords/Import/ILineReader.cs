@@ -13,7 +13,7 @@ internal interface ILineReader
     long ZeroRows { get; }
 
     /// <param name="text">Begins where the last call left off.</param>
-    /// <param name="isEnd">Whether the text ends with it, so that its last line needs no line end.</param>
+    /// <param name="isEnd">True if the text ends with it, so that its last line needs no line end.</param>
     /// <param name="rows">Room for at least <see cref="RowsOfLine"/>.</param>
     /// <returns>The number of hashes, and of bytes consumed. The rest is an unfinished line, unless the rows are full.</returns>
     (int Rows, int Bytes) Read(ReadOnlySpan<byte> text, bool isEnd, Span<HashCount> rows);
@@ -25,7 +25,7 @@ internal static class LineEnds
     public static ReadOnlySpan<byte> ByteOrderMark => [0xEF, 0xBB, 0xBF];
 
     /// <summary>Finds the first line. A CR at the end of <paramref name="text"/> may be half of a CRLF: the line is incomplete.</summary>
-    /// <param name="crEnds">Whether a CR without LF ends a line too.</param>
+    /// <param name="crEnds">True if a CR without LF ends a line too.</param>
     /// <returns>The length of the line without and with its end; null if the line is incomplete.</returns>
     public static (int Bytes, int WithEnd)? Find(ReadOnlySpan<byte> text, bool isEnd, bool crEnds)
     {

@@ -65,7 +65,7 @@ public sealed record ImportOptions
     /// <summary>Ignored for passwords.</summary>
     public HashMode Mode { get; init; } = HashMode.Sha1;
 
-    /// <summary>Whether the lines are passwords, which are hashed for every mode.</summary>
+    /// <summary>True if the lines are passwords, which are hashed for every mode.</summary>
     public bool Plain { get; init; }
 
     public IReadOnlyList<HashMode> Modes => Plain ? HashModes.All : [Mode];

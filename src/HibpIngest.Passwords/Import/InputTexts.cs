@@ -115,7 +115,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
 }
 
 /// <param name="Offset">Bytes of the text that an earlier run has processed.</param>
-/// <param name="Zip">Name of the zip that contains the text; null: the input is no zip.</param>
+/// <param name="Zip">Name of the zip that contains the text; null: the input is not a zip.</param>
 internal sealed record InputText(
     int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines, string? Zip = null);
 

@@ -5,7 +5,7 @@ internal interface IRangeTarget
 {
     PasswordBackend Backend { get; }
 
-    /// <param name="isNew">Whether no earlier run has written any of it.</param>
+    /// <param name="isNew">True if no earlier run has written any of it.</param>
     /// <exception cref="NotPossibleException">Data of another import is there.</exception>
     Task BeginAsync(bool isNew, CancellationToken cancellationToken);
 

@@ -71,5 +71,5 @@ public static class PasswordNames
     public static string CheckRelease(string name) =>
         name.Length is > 0 and <= MaxNameLength && name.All(char.IsAsciiLetterOrDigit) && !name.Any(char.IsAsciiLetterUpper)
             ? name : throw new BadInputException(
-                $"a release's name is expected to be 1 to {MaxNameLength} digits and lower-case letters, as 20261122, found '{name}'");
+                $"release name: expected 1 to {MaxNameLength} digits and lower-case letters, as 20261122, found '{name}'");
 }

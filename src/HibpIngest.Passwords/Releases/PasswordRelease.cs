@@ -24,11 +24,11 @@ public sealed record PasswordRelease
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? CopyOf { get; init; }
 
-    /// <summary>Whether hashes were appended to it, or left out because it lacks their mode: no further mode can join it.</summary>
+    /// <summary>True if hashes were appended to it, or left out because it lacks their mode: no further mode can join it.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Appended { get; init; }
 
-    /// <summary>Whether its deletion has started; it is empty.</summary>
+    /// <summary>True if its deletion has started; it is empty.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingDefault)]
     public bool Deleted { get; init; }
 

@@ -2,7 +2,7 @@ namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Writes ranges one by one, several at a time.</summary>
 /// <param name="atOnce">The maximum number of concurrent writes of one group.</param>
-/// <param name="needsRows">Whether it writes rows rather than the gzip.</param>
+/// <param name="needsRows">True if it writes rows rather than the gzip.</param>
 internal abstract class SingleRangeTarget(
     IPasswordBlobs blobs, ReleaseKey release, HashMode mode, PasswordBackend backend, int atOnce, bool needsRows) : IRangeTarget
 {

@@ -163,10 +163,10 @@ internal sealed class NearestHealth(TimeProvider time)
             ? NearestTrial.Concurrent : NearestTrial.None;
     }
 
-    /// <returns>Whether the account is read again from now on.</returns>
+    /// <returns>True if the account is read again from now on.</returns>
     public bool Succeeded() => Volatile.Read(ref _failures) > 0 && Interlocked.Exchange(ref _failures, 0) >= MaxFailures;
 
-    /// <returns>Whether the account is skipped from now on.</returns>
+    /// <returns>True if the account is skipped from now on.</returns>
     public bool Failed()
     {
         // Set before the failure is counted, so that the first trial is a full interval from now.

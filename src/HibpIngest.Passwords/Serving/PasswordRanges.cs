@@ -30,7 +30,7 @@ public sealed class PasswordRanges : IPasswordRanges
             _served = new ServedReader(stores, (PasswordBackend?)options.Passwords, isReplica, time, log);
     }
 
-    /// <summary>Whether it is known what is served, so that no request waits for the first read.</summary>
+    /// <summary>True if it is known what is served, so that no request waits for the first read.</summary>
     internal bool IsRead => _served is { HasValue: true };
 
     public Task RunAsync(CancellationToken cancellationToken) => _served?.RunAsync(cancellationToken) ?? Task.CompletedTask;

@@ -66,7 +66,7 @@ public sealed partial class CallClients(
 /// <summary>Takes no lease: if two deliveries run concurrently, the second finds the result recorded.</summary>
 public sealed record CallRun(CallSlice Slice) : IStageWork
 {
-    /// <summary>Whether the slice's rows are being read: a failure now is caused by them.</summary>
+    /// <summary>True if the slice's rows are being read: a failure now is caused by them.</summary>
     internal bool IsReading { get; set; }
 
     public long LoadId => Slice.Slice.Load;

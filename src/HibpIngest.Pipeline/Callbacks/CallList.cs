@@ -58,7 +58,7 @@ internal sealed class CallList
         }
     }
 
-    /// <returns>Null: sealed under another key or for another delivery, or of an unknown version.</returns>
+    /// <returns>Null if it is sealed under another key or for another delivery, or of an unknown version.</returns>
     public static CallList? Open(SecretKeys keys, CallbackKey delivery, ReadOnlySpan<byte> content) =>
         keys.Open(content, ContextOf(delivery)) is [Version, ..] opened && opened.Length % HashBytes == 1
             ? new CallList(opened.AsMemory(1)) : null;

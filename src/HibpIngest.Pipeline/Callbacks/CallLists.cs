@@ -7,7 +7,7 @@ public sealed class CallLists(ICallbackBlobs blobs, InstallationKeys keys, IOpti
 
     public TimeSpan GiveUpAfter => options.Value.CallGiveUp;
 
-    /// <returns>Null: it is encrypted under a key that this host doesn't have.</returns>
+    /// <returns>Null if it is encrypted under a key that this host doesn't have.</returns>
     public string? SecretOf(CallbackClient client) => ClientOperations.OpenSecret(client, keys.Secret);
 
     public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) => blobs.DeleteAsync(delivery, cancellationToken);

@@ -25,7 +25,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     private TimeSpan _callTime;
     private bool _stopped;
 
-    /// <summary>Whether the client responded 410 Gone.</summary>
+    /// <summary>True if the client responded 410 Gone.</summary>
     public bool IsGone { get; private set; }
 
     public bool IsStopped => Before() is null;

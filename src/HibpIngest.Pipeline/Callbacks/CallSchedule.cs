@@ -72,7 +72,7 @@ public sealed class CallSchedule(
         load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
             ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
-    /// <summary>Whether a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
+    /// <summary>True if a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
     public static bool IsStalled(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
         load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
         && !(now - sentAt < lostAfter);

@@ -28,10 +28,10 @@ public sealed class ClientOperations(
         string name, string url, bool isSensitive, int cap, int rpm, CancellationToken cancellationToken)
     {
         if (!ApiKey.IsName(name))
-            throw new BadInputException($"a client's name is expected to be 1 to {ApiKey.MaxNameLength} characters, and no email address");
+            throw new BadInputException($"client name: expected 1 to {ApiKey.MaxNameLength} characters, and no email address");
         CheckUrl(url);
         if (cap is < 1 or > CallbackClient.MaxCap)
-            throw new BadInputException($"--cap is expected to be from 1 to {CallbackClient.MaxCap}, found {cap}");
+            throw new BadInputException($"--cap: expected 1 to {CallbackClient.MaxCap}, found {cap}");
         CheckRpm(rpm);
         if (secretKeys is null)
             throw new BadInputException(NoKeys);
@@ -141,7 +141,7 @@ public sealed class ClientOperations(
     private async Task<CallbackClient?> FindAsync(string name, CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).FirstOrDefault(client => IsNamed(client.Name, name));
 
-    /// <summary>Whether the refused insert had succeeded: an insert whose response is lost is sent again.</summary>
+    /// <summary>True if the refused insert had succeeded: an insert whose response is lost is sent again.</summary>
     private async Task<bool> IsThereAsync(CallbackClient client, CancellationToken cancellationToken) =>
         (await clients.ListAsync(cancellationToken)).Any(one => one.Number == client.Number && one.KeyHash == client.KeyHash);
 
@@ -161,7 +161,7 @@ public sealed class ClientOperations(
 
     private byte[] Seal(int number, string secret) => secretKeys!.Seal(Encoding.ASCII.GetBytes(secret), ContextOf(number));
 
-    /// <returns>Null: it is sealed under a key that is not among these.</returns>
+    /// <returns>Null if it is sealed under a key that is not among these.</returns>
     public static string? OpenSecret(CallbackClient client, SecretKeys? keys) =>
         keys?.Open(client.SealedSecret, ContextOf(client.Number)) is { } secret ? Encoding.ASCII.GetString(secret) : null;
 
@@ -177,7 +177,7 @@ public sealed class ClientOperations(
     private static void CheckRpm(int rpm)
     {
         if (rpm is < 1 or > ApiKey.MaxRpm)
-            throw new BadInputException($"--rpm is expected to be from 1 to {ApiKey.MaxRpm}, found {rpm}");
+            throw new BadInputException($"--rpm: expected 1 to {ApiKey.MaxRpm}, found {rpm}");
     }
 
     private void CheckUrl(string url)
@@ -187,7 +187,7 @@ public sealed class ClientOperations(
             || address.Host.Length == 0 || address.UserInfo.Length > 0 || address.Fragment.Length > 0)
         {
             throw new BadInputException(
-                "--url is expected to be an https address without user, password and fragment, as https://example.com/callback");
+                "--url: expected an https address without user, password and fragment, as https://example.com/callback");
         }
         if (!(allowsLoopback && address.IsLoopback) && PublicAddress.ReasonAgainst(address) is { } reason)
             throw new BadInputException($"--url is expected to lead to a public address, and {reason}");

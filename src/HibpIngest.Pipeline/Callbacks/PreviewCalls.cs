@@ -55,7 +55,7 @@ public sealed class PreviewCalls(
     }
 }
 
-/// <param name="IsExact">Whether every slice was looked through; false: extrapolated from some of them.</param>
+/// <param name="IsExact">True if every slice was looked through; false: extrapolated from some of them.</param>
 public sealed record CallEstimate(CallbackClient Client, long Calls, bool IsExact, TimeSpan CallTime)
 {
     /// <summary>Assumed time for one call to a client that has not been called yet.</summary>

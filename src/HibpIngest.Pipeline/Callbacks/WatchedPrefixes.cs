@@ -14,7 +14,7 @@ public sealed class WatchedPrefixes(IPrefixBlobs blobs, TimeProvider time)
     private readonly ConcurrentDictionary<int, Entry> _cached = [];
     private readonly SemaphoreSlim _reading = new(1, 1);
 
-    /// <returns>Null: it watches none yet.</returns>
+    /// <returns>Null if it watches none yet.</returns>
     public async Task<PrefixBitmap?> GetAsync(int client, CancellationToken cancellationToken)
     {
         if (FindFresh(client) is { } fresh)

@@ -16,7 +16,7 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         await FindVersionAsync(cancellationToken) > (await catalogue.ReadCatalogueAsync(cancellationToken)).Version;
 
     /// <summary>Reads the catalogue from before the restore, and keeps a copy, so that repeating the restore merges the same one.</summary>
-    /// <returns>Null: the catalogue isn't newer than the database.</returns>
+    /// <returns>Null if the catalogue isn't newer than the database.</returns>
     public async Task<ReadersCatalogue?> KeepAsync(CancellationToken cancellationToken)
     {
         await blobs.CreateAsync(cancellationToken);

@@ -88,7 +88,7 @@ public sealed partial class PublishCatalogue(
             $"the catalogue was changed {MaxRounds} times while it was being published; publishing is retried");
     }
 
-    /// <returns>Null: another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>
+    /// <returns>Null if another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>
     private async Task<PublishedCatalogue?> TryWriteAsync(CancellationToken cancellationToken)
     {
         // The blobs are listed before the database is read: each was written from a state that the database already holds.

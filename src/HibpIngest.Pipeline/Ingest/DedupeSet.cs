@@ -59,7 +59,7 @@ internal sealed class DedupeSet
 
     public long Count { get; private set; }
 
-    /// <summary>Whether the cap is reached: further new accounts are not remembered.</summary>
+    /// <summary>True if the cap is reached: further new accounts are not remembered.</summary>
     public bool CapReached => Count >= _cap;
 
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);

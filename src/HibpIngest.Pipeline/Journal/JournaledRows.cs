@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Journal;
 public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
 {
     /// <summary>Fills <paramref name="into"/> (cleared first) with the rows of the slice. The journal has them in another order.</summary>
-    /// <param name="purged">Whether some or all of the load's rows are purged.</param>
+    /// <param name="purged">True if some or all of the load's rows are purged.</param>
     public async Task ReadAsync(Slice slice, int mark, bool purged, AccountBatch into, CancellationToken cancellationToken)
     {
         if (purged)

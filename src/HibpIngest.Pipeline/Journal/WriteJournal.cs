@@ -107,7 +107,7 @@ public sealed partial class WriteJournal(
             await DeleteAsync(blobs, folder, cancellationToken);
     }
 
-    /// <returns>False: another message continues, or the load may not be written any more.</returns>
+    /// <returns>False if another message continues, or the load may not be written any more.</returns>
     private async Task<bool> WriteSegmentsAsync(
         JournalEntry entry, Guid store, IProgress<long>? progress, CancellationToken cancellationToken)
     {

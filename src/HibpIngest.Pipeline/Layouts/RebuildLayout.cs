@@ -237,7 +237,7 @@ internal sealed record Replay
     /// <summary>The memory limit, which determines the number of partitions.</summary>
     public required long MemoryBytes { get; init; }
 
-    /// <summary>Whether hashes are written too: partitions without them don't count once the layout has ranges.</summary>
+    /// <summary>True if hashes are written too: partitions without them don't count once the layout has ranges.</summary>
     public bool Ranges { get; init; }
 
     /// <summary>Number of partitions of the merge; 0: not known yet.</summary>
@@ -276,5 +276,5 @@ internal sealed record Replay
     }
 }
 
-/// <param name="IsLogged">Whether it is read from the journal instead of SQL.</param>
+/// <param name="IsLogged">True if it is read from the journal instead of SQL.</param>
 internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsLogged);

@@ -11,7 +11,7 @@ public sealed record RebuildOrder(string Name)
     /// <summary>Domains that are spread over several partitions; null: those of the existing layout, or none.</summary>
     public IReadOnlyDictionary<string, int>? SpreadDomains { get; init; }
 
-    /// <summary>Whether hashes are written too; null: as in the existing layout, or if the layout that is read has them.</summary>
+    /// <summary>True if hashes are written too; null: as in the existing layout, or if the layout that is read has them.</summary>
     public bool? Ranges { get; init; }
 
     /// <summary>Memory for the accounts that are merged at a time, in bytes.</summary>

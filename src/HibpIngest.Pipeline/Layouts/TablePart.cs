@@ -4,7 +4,7 @@ using System.Text.Json;
 namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>A part of a table; parts are walked in parallel.</summary>
-/// <param name="OfRanges">Whether the table holds hashes instead of accounts.</param>
+/// <param name="OfRanges">True if the table holds hashes instead of accounts.</param>
 internal readonly record struct TablePart(TablePlace Place, int Number, bool OfRanges)
 {
     /// <summary>Approximate number of requests in flight for one part.</summary>

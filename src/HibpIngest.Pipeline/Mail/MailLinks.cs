@@ -5,13 +5,13 @@ namespace HibpIngest.Pipeline.Mail;
 /// <summary>The links of mails to people: built from HIBP_WEB_URL, never from a request.</summary>
 public sealed class MailLinks(InstallationKeys keys, IOptions<SiteOptions> site)
 {
-    /// <summary>Whether mails carry links: what they cause can be done, and the address is https, or this machine's.</summary>
+    /// <summary>True if mails carry links: what they cause can be done, and the address is https, or this machine's.</summary>
     public bool AreOn =>
         keys is { Links: not null, Commands: not null, Suppression: not null } && WebAddress.CarriesLinks(site.Value.WebUrl);
 
     /// <summary>Returns the link with which a mail's recipient unsubscribes; it never expires.</summary>
     /// <param name="subscription">Random id of a subscription, or of a request for one.</param>
-    /// <returns>Null: mails carry no links.</returns>
+    /// <returns>Null if mails carry no links.</returns>
     public string? Unsubscribe(Guid subscription) => AreOn ? Link("unsubscribe", LinkPurpose.Unsubscribe, subscription, null) : null;
 
     /// <summary>Returns the link with which a person verifies an address.</summary>

@@ -34,18 +34,18 @@ public sealed record MailService
         foreach (var (variable, text) in (IEnumerable<(string, string?)>)[("NAME", Name), ("ADDRESS", Address), ("CONTACT", Contact)])
         {
             if (text is not null && (text.Length > MaxCharacters || text.Any(char.IsControl)))
-                throw new BadInputException($"HIBP_SERVICE_{variable} is expected to be one line of {MaxCharacters} characters at most");
+                throw new BadInputException($"HIBP_SERVICE_{variable}: expected one line of {MaxCharacters} characters at most");
         }
         if (Name is { Length: > MailFrom.MaxNameLength })
             throw new BadInputException($"HIBP_SERVICE_NAME is expected to have {MailFrom.MaxNameLength} characters at most");
         if (Contact is not null && !MailSyntax.IsAddress(Contact) && !IsHttps(Contact))
-            throw new BadInputException("HIBP_SERVICE_CONTACT is expected to be a mail address or an https link; found something else");
+            throw new BadInputException("HIBP_SERVICE_CONTACT: expected a mail address or an https link, found something else");
         if (Logo is not null && Logo.Contains("://", StringComparison.Ordinal) && !IsHttps(Logo))
-            throw new BadInputException("HIBP_SERVICE_LOGO is expected to be a file or an https link; found another link");
+            throw new BadInputException("HIBP_SERVICE_LOGO: expected a file or an https link, found another link");
         if (UnsubscribeLink is { } link && !IsMailTo(link))
         {
-            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO is expected to be an address, or a link as in "
-                + "mailto:unsubscribe@example.com?subject=unsubscribe; found something else");
+            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO: expected an address, or a link as in "
+                + "mailto:unsubscribe@example.com?subject=unsubscribe, found something else");
         }
         return this;
     }

@@ -28,7 +28,7 @@ public sealed class MailSigner
     /// <param name="domain">Signing domain: the sender's, or a parent of it.</param>
     /// <param name="selector">Name of the public key in the domain's DNS.</param>
     /// <param name="key">PEM of the private key; line breaks may be missing.</param>
-    /// <returns>Null: none is set, and mails aren't signed.</returns>
+    /// <returns>Null if none is set, and mails aren't signed.</returns>
     /// <exception cref="BadInputException">One is missing or invalid.</exception>
     public static MailSigner? Parse(string? domain, string? selector, string? key)
     {
@@ -37,9 +37,9 @@ public sealed class MailSigner
         foreach (var (name, value) in new[] { ("DOMAIN", domain), ("SELECTOR", selector), ("KEY", key) })
         {
             if (value is null)
-                throw new BadInputException($"HIBP_DKIM_{name} is expected together with the other HIBP_DKIM_ variables; found nothing");
+                throw new BadInputException($"HIBP_DKIM_{name}: expected together with the other HIBP_DKIM_ variables, found nothing");
             if (name != "KEY" && !MailSyntax.IsAddress("a@" + value))
-                throw new BadInputException($"HIBP_DKIM_{name} is expected to be letters, digits, dots and hyphens; found something else");
+                throw new BadInputException($"HIBP_DKIM_{name}: expected letters, digits, dots and hyphens, found something else");
         }
         AsymmetricKeyParameter found = ReadKey(key!) switch
         {
@@ -51,8 +51,8 @@ public sealed class MailSigner
         };
         return new MailSigner(domain!, selector!, found);
 
-        static BadInputException Wrong(string what) => new($"HIBP_DKIM_KEY is expected to be the PEM of a private key, RSA of {MinRsaBits} "
-            + $"bits or more, or Ed25519; found {what}");
+        static BadInputException Wrong(string what) => new($"HIBP_DKIM_KEY: expected the PEM of a private key, RSA of {MinRsaBits} "
+            + $"bits or more, or Ed25519, found {what}");
     }
 
     /// <param name="message">The mail, which must not be changed afterwards.</param>

@@ -101,7 +101,7 @@ public sealed partial class SendNotifications(
         work.Settled = last;
     }
 
-    /// <returns>False: the load was held or hidden meanwhile; releasing it sends its messages again.</returns>
+    /// <returns>False if the load was held or hidden meanwhile; releasing it sends its messages again.</returns>
     private async Task<bool> SendClaimedAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, order) = (work.Load, work.Order);

@@ -58,7 +58,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
     }
 
     /// <summary>Returns the password for a blob version, or the one kept for the version being uploaded.</summary>
-    /// <returns>Null: none was given.</returns>
+    /// <returns>Null if none was given.</returns>
     /// <exception cref="BadInputException">The password can't be opened: this process has another key, or none.</exception>
     public async Task<string?> GetAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         await FindAsync(blob, cancellationToken) ?? await FindAsync(Coming(blob.Name), cancellationToken);

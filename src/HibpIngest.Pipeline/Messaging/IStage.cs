@@ -5,7 +5,7 @@ public interface IStage<TMessage, TWork>
     where TMessage : PipelineMessage
     where TWork : class, IStageWork
 {
-    /// <returns>Null: there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
+    /// <returns>Null if there is nothing to do now; if there will be later, the message has been sent again with a delay.</returns>
     Task<TWork?> ClaimAsync(TMessage message, CancellationToken cancellationToken);
 
     /// <summary>Runs the work. When it returns, the work is durably done, or a message for the rest has been sent.</summary>
@@ -34,7 +34,7 @@ public interface IStageWork : IAsyncDisposable
     /// <summary>Number of attempts, including this one; 0 if they are not counted.</summary>
     int Attempts => 0;
 
-    /// <summary>Whether another owner has its lease by now.</summary>
+    /// <summary>True if another owner has its lease by now.</summary>
     bool IsLost => false;
 
     ValueTask IAsyncDisposable.DisposeAsync() => ValueTask.CompletedTask;

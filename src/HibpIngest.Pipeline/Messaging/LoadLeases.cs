@@ -8,7 +8,7 @@ public sealed class LoadLeases(
     /// Acquires a load's lease, if the load is still in the state in which it was found. If another owner has the lease, the message is
     /// sent again, visible after the lease's end: acknowledging it would leave the load to Sweep if that owner has died.
     /// </summary>
-    /// <returns>Null: the load is in another state by now, or another owner has the lease.</returns>
+    /// <returns>Null if the load is in another state by now, or another owner has the lease.</returns>
     /// <param name="cancellationToken">Also ends the work under the lease.</param>
     public async Task<LoadLease?> ClaimAsync(
         LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)

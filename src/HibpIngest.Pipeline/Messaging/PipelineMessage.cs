@@ -3,7 +3,7 @@ namespace HibpIngest.Pipeline.Messaging;
 /// <summary>A message of a load's stages.</summary>
 public abstract record PipelineMessage : WorkMessage
 {
-    /// <param name="movesLoad">Whether the message advances its load; Sweep then uses its send time to detect loss.</param>
+    /// <param name="movesLoad">True if the message advances its load; Sweep then uses its send time to detect loss.</param>
     private protected PipelineMessage(string span, bool movesLoad = true) => (Span, MovesLoad) = (span, movesLoad);
 
     /// <summary>The load that the message belongs to; 0 if only its stage can determine it.</summary>

@@ -25,7 +25,7 @@ internal sealed class RenewingLease : IAsyncDisposable
 
     public CancellationToken Token => _token.Token;
 
-    /// <summary>Whether another owner has the lease, or may have had it.</summary>
+    /// <summary>True if another owner has the lease, or may have had it.</summary>
     public bool IsLost { get; private set; }
 
     public async ValueTask DisposeAsync()

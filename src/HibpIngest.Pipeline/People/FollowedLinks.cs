@@ -58,7 +58,7 @@ public sealed class FollowedLinks(
         return null;
     }
 
-    /// <returns>Null: the token is not valid, or its request has expired.</returns>
+    /// <returns>Null if the token is not valid, or its request has expired.</returns>
     private async Task<(Guid Id, KnownSubscription Known)?> FindAsync(
         PersonCommand command, LinkPurpose purpose, CancellationToken cancellationToken) =>
         keys.Links!.Read(command.Token, purpose, time.GetUtcNow()) is { } id

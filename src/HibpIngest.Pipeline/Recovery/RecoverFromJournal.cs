@@ -8,7 +8,7 @@ public sealed class RecoverFromJournal(
     IBreachDatabase database, IStoreRegister register, IJournalBlobs blobs, StoreSetup setup, RecoverLoads recover,
     JournalSchedule schedule)
 {
-    /// <returns>Null: the journal is off.</returns>
+    /// <returns>Null if the journal is off.</returns>
     internal async Task<JournalManifest?> ReadAsync(CancellationToken cancellationToken) =>
         schedule.IsOn ? await JournalManifest.ReadAsync(blobs, cancellationToken, tolerant: true) : null;
 

@@ -14,7 +14,7 @@ public sealed partial class RecoverLoads(
 {
     private const int ChunkRows = 20_000;
 
-    /// <summary>Whether the journal records anything that the database lacks or has an older version of.</summary>
+    /// <summary>True if the journal records anything that the database lacks or has an older version of.</summary>
     internal async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         foreach (var load in plan.Loads)
@@ -234,12 +234,12 @@ public sealed partial class RecoverLoads(
         }
     }
 
-    /// <summary>Whether a load was published here, even if another has replaced it since.</summary>
+    /// <summary>True if a load was published here, even if another has replaced it since.</summary>
     private async Task<bool> IsSettledAsync(JournalEntry known, CancellationToken cancellationToken) =>
         known.PublishedAt is not null
         || await loads.GetLoadAsync(known.Load, cancellationToken) is { State: LoadState.Done, ReplacedBy: not null };
 
-    /// <returns>Null: there is no such load, or another load has this number.</returns>
+    /// <returns>Null if there is no such load, or another load has this number.</returns>
     private async Task<JournalEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
         await rows.GetLogEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
             ? known : null;

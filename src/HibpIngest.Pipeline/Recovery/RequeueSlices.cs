@@ -36,7 +36,7 @@ public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLo
         return sent;
     }
 
-    /// <summary>Whether its rows are in SQL, or in the journal and the load in a state that can be requeued from there.</summary>
+    /// <summary>True if its rows are in SQL, or in the journal and the load in a state that can be requeued from there.</summary>
     private static bool IsRequeued(Load load) => !load.Purged
         || (load.LoggedVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
 }

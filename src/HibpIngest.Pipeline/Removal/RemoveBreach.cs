@@ -94,6 +94,6 @@ public sealed record BreachRemoval(string Breach, IReadOnlyList<long> Loads, IRe
 
 /// <summary>Progress of a removal, in accounts of the removed loads.</summary>
 /// <param name="Total">Accounts that this run has to process; 0: not known yet.</param>
-/// <param name="Waiting">Whether it waits for slices that were running when it began.</param>
+/// <param name="Waiting">True if it waits for slices that were running when it began.</param>
 /// <param name="Reason">Why it waits for a store; null: it doesn't.</param>
 public readonly record struct RemovalProgress(long Done, long Total, bool Waiting = false, string? Reason = null);

@@ -27,8 +27,8 @@ public sealed record MailFrom(string? Name, string Address)
                 name = null;
         }
         if (!MailSyntax.IsAddress(address) || name is { Length: > MaxNameLength } || name?.Any(char.IsControl) == true)
-            throw new BadInputException("HIBP_MAIL_FROM is expected to be an address, or Name <address>, as in Breach notices "
-                + "<notices@example.com>; found something else");
+            throw new BadInputException("HIBP_MAIL_FROM: expected an address, or Name <address>, as in Breach notices "
+                + "<notices@example.com>, found something else");
         return new MailFrom(name, address);
     }
 }

@@ -66,7 +66,7 @@ public sealed class StoreSetup(
         return true;
     }
 
-    /// <returns>False: the database doesn't exist or is empty.</returns>
+    /// <returns>False if the database doesn't exist or is empty.</returns>
     /// <exception cref="StoreMismatchException">It has the schema of another version.</exception>
     public static async Task<bool> HasSchemaAsync(IDatabaseState database, CancellationToken cancellationToken)
     {

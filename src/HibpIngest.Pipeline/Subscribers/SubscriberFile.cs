@@ -82,7 +82,7 @@ public static class SubscriberFile
             subscriptions.Add(subscription);
         }
         return email is not null ? subscriptions
-            : throw new BadInputException("the subscriber file is empty; its first line is expected to be the header email,domain");
+            : throw new BadInputException("the subscriber file is empty: expected the header email,domain as its first line");
     }
 
     private static (Subscription? Subscription, string Fault) Parse(CsvReader row, int email, int domain, int columns)

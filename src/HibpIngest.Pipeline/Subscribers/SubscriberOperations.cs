@@ -67,7 +67,7 @@ public sealed class SubscriberOperations(
     }
 
     /// <summary>Removes and suppresses an address.</summary>
-    /// <returns>False: there is no HIBP_SUPPRESSION_KEY, and nothing was changed.</returns>
+    /// <returns>False if there is no HIBP_SUPPRESSION_KEY, and nothing was changed.</returns>
     internal async Task<bool> TrySuppressAsync(string email, SuppressionReason reason, CancellationToken cancellationToken)
     {
         if (keys.Suppression is null)

@@ -53,13 +53,13 @@ public sealed partial class LostMessages(
         }
     }
 
-    /// <summary>Whether nothing of the load waits for a message. A failed load may still have slices to send.</summary>
+    /// <summary>True if nothing of the load waits for a message. A failed load may still have slices to send.</summary>
     public bool IsSettled(Load load) =>
         load.Removing || (!AwaitsJournal(load) && !(load.AwaitsCalls && load.State != LoadState.Held) && (
             load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
             || (load.Purged && (load.LoggedVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
 
-    // Whether no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
+    // True if no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
     // was longer ago than a message can stay hidden. Other loads' messages say nothing about this one's.
     private bool IsStalled(Load load)
     {

@@ -49,7 +49,7 @@ public sealed class SliceRun : IStageWork
 
     internal bool IsCompleted { get; set; }
 
-    /// <summary>Whether another owner has the slice by now, or nothing of its load may be written any more.</summary>
+    /// <summary>True if another owner has the slice by now, or nothing of its load may be written any more.</summary>
     public bool IsLost => _lease.IsLost;
 
     public long LoadId => Work.Slice.Load;

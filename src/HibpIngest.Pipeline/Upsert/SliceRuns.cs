@@ -9,7 +9,7 @@ public sealed class SliceRuns(
 {
     public TimeSpan Lease => options.Value.SliceLease;
 
-    /// <returns>Null: there is no such slice, or it may not be written any more.</returns>
+    /// <returns>Null if there is no such slice, or it may not be written any more.</returns>
     internal async Task<SliceClaim?> BeginAsync(SliceMessage message, CancellationToken cancellationToken)
     {
         var owner = LoadLeases.NewOwner();

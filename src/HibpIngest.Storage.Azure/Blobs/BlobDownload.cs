@@ -4,7 +4,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
     /// <param name="knownETag">Nothing is read if the blob still has this ETag.</param>
-    /// <param name="isOptional">Whether a container that doesn't exist counts as an empty one.</param>
+    /// <param name="isOptional">True if a container that doesn't exist counts as an empty one.</param>
     /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
         BlobClient blob, string operation, string? knownETag, CancellationToken cancellationToken, bool isOptional = false) => RunAsync(

@@ -25,7 +25,7 @@ internal sealed class BlobReads(
 
     /// <param name="name">The blob's name, which needs no escaping.</param>
     /// <param name="part">ETag of the version to read, first byte and length; null: the whole blob, any version.</param>
-    /// <returns>Null: ask the library, which finds the reason.</returns>
+    /// <returns>Null if the read failed: the Azure SDK, called instead, reports the reason.</returns>
     public async Task<PasswordBlob?> TryReadAsync(
         string name, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)
     {

@@ -7,7 +7,7 @@ internal static class ContainerCalls
         StorageCall.RunAsync(
             operation, () => container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
 
-    /// <param name="isOptional">Whether a container that doesn't exist counts as an empty one.</param>
+    /// <param name="isOptional">True if a container that doesn't exist counts as an empty one.</param>
     public static IAsyncEnumerable<BlobItem> ListAsync(
         this BlobContainerClient container, BlobTraits traits, string? prefix, string operation, bool isOptional,
         CancellationToken cancellationToken) =>
@@ -47,7 +47,7 @@ internal static class ContainerCalls
     public static BlobRequestConditions VersionIs(string? etag) =>
         etag is null ? new() { IfNoneMatch = ETag.All } : new() { IfMatch = new ETag(etag) };
 
-    /// <param name="isOptional">Whether a container or table that doesn't exist counts as an empty one.</param>
+    /// <param name="isOptional">True if a container or table that doesn't exist counts as an empty one.</param>
     public static async IAsyncEnumerable<T> EnumerateAsync<T>(
         this AsyncPageable<T> pages, string operation, bool isOptional, [EnumeratorCancellation] CancellationToken cancellationToken)
         where T : notnull

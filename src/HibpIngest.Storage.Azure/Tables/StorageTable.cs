@@ -24,7 +24,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
     public Task DropAsync(CancellationToken cancellationToken) =>
         StorageCall.RunAsync($"deletion of table {Name}", () => client.DeleteAsync(cancellationToken), cancellationToken);
 
-    /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
+    /// <param name="isOptional">True if a table that doesn't exist counts as an empty one.</param>
     /// <returns>The entity with its ETag; null if it doesn't exist.</returns>
     public async Task<TableEntity?> FindAsync(
         string partitionKey, string rowKey, string operation, CancellationToken cancellationToken, bool isOptional = false)
@@ -98,7 +98,7 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }
     }
 
-    /// <param name="isOptional">Whether a table that doesn't exist counts as an empty one.</param>
+    /// <param name="isOptional">True if a table that doesn't exist counts as an empty one.</param>
     /// <returns>The entities in key order.</returns>
     public IAsyncEnumerable<TableEntity> QueryAsync(
         string filter, IEnumerable<string>? select, string operation, bool isOptional = false,

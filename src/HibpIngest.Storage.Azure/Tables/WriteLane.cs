@@ -49,7 +49,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
     /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or
     /// <see cref="Abandoned"/>.
     /// </summary>
-    /// <param name="first">Whether it goes ahead of all that wait.</param>
+    /// <param name="first">True if it goes ahead of all that wait.</param>
     /// <exception cref="OperationCanceledException">The wait was cancelled; no call must follow.</exception>
     public Task EnterAsync(int entities, bool first, CancellationToken stopWaiting)
     {
@@ -106,7 +106,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
     /// <param name="entities">The lane stays closed until the rate has made up for them.</param>
     /// <param name="sentAt">Timestamp. A transaction sent before the last cut says nothing about the rate since.</param>
     /// <param name="pause">The service's Retry-After.</param>
-    /// <param name="cut">Whether this lane's rate was too high; false: another's was.</param>
+    /// <param name="cut">True if this lane's rate was too high; false: another's was.</param>
     public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
     {
         lock (_lock)

@@ -118,7 +118,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         _all.Dispose();
     }
 
-    /// <returns>Whether it had to wait.</returns>
+    /// <returns>True if it had to wait.</returns>
     private static async Task<bool> EnterAsync(WriteLane lane, int cost, bool again, TransactionsInFlight inFlight)
     {
         var turn = lane.EnterAsync(cost, first: again, inFlight.StopWaiting);
@@ -184,7 +184,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
     }
 
     /// <summary>Counts the refusal of a partition that wasn't known to be busy, or that came while the account was busy.</summary>
-    /// <returns>Whether it is one of several, which means that the account is busy.</returns>
+    /// <returns>True if it is one of several, which means that the account is busy.</returns>
     private bool IsOneOfSeveral(Partition partition)
     {
         lock (_lock)

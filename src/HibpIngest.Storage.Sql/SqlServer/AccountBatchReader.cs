@@ -58,7 +58,7 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     {
         2 => Encoding.ASCII.GetString(batch.Alias(_row)),
         3 => domains.Get(batch.Domain(_row)),
-        _ => throw new InvalidCastException($"column {ordinal} is no text"),
+        _ => throw new InvalidCastException($"column {ordinal} is not a text"),
     };
 
     public override bool IsDBNull(int ordinal) => false;

@@ -91,7 +91,7 @@ internal static class SqlServerErrors
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
     /// <summary>Classifies an error.</summary>
-    /// <param name="opened">Whether the database has been open in this process. If it was, a refusal means that it is starting or failing
+    /// <param name="opened">True if the database has been open in this process. If it was, a refusal means that it is starting or failing
     /// over; otherwise it is set up wrong.</param>
     /// <returns>Null if the error is not the driver's.</returns>
     public static SqlServerFailure? Classify(Exception e, Stage stage, bool broken, bool opened, string database)

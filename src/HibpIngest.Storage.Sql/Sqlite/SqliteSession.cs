@@ -55,11 +55,11 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         SetBusyTimeout(BusyTimeout);
     }
 
-    /// <summary>Whether an error has occurred after which it must be closed.</summary>
+    /// <summary>True if an error has occurred after which it must be closed.</summary>
     public bool IsSpoiled { get; private set; }
 
     /// <summary>
-    /// Whether the file was deleted, moved or replaced since it was opened, judged by its inode. Never true on Windows, which prevents that
+    /// True if the file was deleted, moved or replaced since it was opened, judged by its inode. Never true on Windows, which prevents that
     /// for an open SQLite file.
     /// </summary>
     public bool HasMoved => FileControl(_database, null, FileHasMoved, out var moved) == raw.SQLITE_OK && moved != 0;

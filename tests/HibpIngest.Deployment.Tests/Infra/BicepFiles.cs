@@ -27,7 +27,7 @@ internal static class BicepFiles
 
     private static readonly Lazy<Task<Compiled>> All = new(CompileAsync);
 
-    /// <summary>Whether the compiler runs here: its package is for Linux on x64.</summary>
+    /// <summary>True if the compiler runs here: its package is for Linux on x64.</summary>
     public static bool CanCompile =>
         OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture == Architecture.X64;
 

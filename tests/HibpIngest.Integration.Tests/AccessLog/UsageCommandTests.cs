@@ -106,12 +106,12 @@ public sealed class UsageCommandTests : IAsyncLifetime
     public async Task Invalid_time_fails_with_one_line(string option, string time)
     {
         var line = (await RunAsync("usage", option, time)).FailedWithOneLine();
-        Assert.Contains($"{option} is expected to be an hour as 2026-11-22T10, or a day, found '{time}'", line, StringComparison.Ordinal);
+        Assert.Contains($"{option}: expected an hour as 2026-11-22T10, or a day, found '{time}'", line, StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task From_must_be_before_to() => Assert.Contains(
-        "--from is expected to be before --to, found 2026-11-22T00 and 2026-11-22T00",
+        "--from: expected a time before --to, found 2026-11-22T00 and 2026-11-22T00",
         (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-22T00")).FailedWithOneLine(), StringComparison.Ordinal);
 
     [Fact]
@@ -131,8 +131,8 @@ public sealed class UsageCommandTests : IAsyncLifetime
         using var month = JsonDocument.Parse(await GetAsync("/usage?hours=744&by=hour"));
         Assert.Equal((Day.AddDays(-30), 3), (
             month.RootElement.GetProperty("from").GetDateTimeOffset(), month.RootElement.GetProperty("lines").GetArrayLength()));
-        const string Hours = "hours is expected to be 1 to 744\n";
-        const string By = "by is expected to be one of route, key, hour, status\n";
+        const string Hours = "hours: expected 1 to 744\n";
+        const string By = "by: expected one of route, key, hour, status\n";
         foreach (var (query, words) in ((string, string)[])[
             ("hours=0", Hours), ("hours=745", Hours), ("hours=-1", Hours), ("hours=", Hours), ("hours=1&hours=2", Hours),
             ("by=account", By), ("by=1", By), ("by=", By)])

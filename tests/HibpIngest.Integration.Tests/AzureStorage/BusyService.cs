@@ -22,7 +22,7 @@ internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSp
     /// <summary>The client's timeout, after which it sends the request again; the service processes both.</summary>
     public TimeSpan Timeout { get; init; } = System.Threading.Timeout.InfiniteTimeSpan;
 
-    /// <summary>Whether the server is unavailable at this time.</summary>
+    /// <summary>True if the server is unavailable at this time.</summary>
     public Func<TimeSpan, bool> IsDown { get; init; } = _ => false;
 
     /// <summary>Entities written, counting repeats.</summary>

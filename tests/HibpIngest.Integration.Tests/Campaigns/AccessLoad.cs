@@ -28,7 +28,7 @@ internal sealed class AccessLoad(string server, string route, int connections, T
     /// <summary>Requests without a response.</summary>
     public int Failed => Volatile.Read(ref _failed);
 
-    /// <summary>Whether every request had the response.</summary>
+    /// <summary>True if every request had the response.</summary>
     public bool IsOk => Ok > 0 && Unavailable + Others + Failed == 0;
 
     public override string ToString() => $"{Route} {Ok} of 200, {Unavailable} of 503, {Others} others, {Failed} failed";

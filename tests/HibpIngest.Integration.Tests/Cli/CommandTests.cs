@@ -271,7 +271,7 @@ public sealed class CommandTests : CommandTestBase
             (await RunAsync("drop", Folder.Write("Open.csv", "a@b.example\n"), "--password", "x"))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
-            "is no text, as its name says: found a zip archive",
+            "is not a text, as its name says: found a zip archive",
             (await RunAsync("drop", Zip("Zipped.csv", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "empty",

@@ -40,7 +40,7 @@ public sealed class HostLogTests : IDisposable
         {
             var line = (await HibpProcess.RunAsync(
                 _folder.Path, new Dictionary<string, string> { [variable] = "1" }, "serve")).FailedWithOneLine();
-            Assert.StartsWith($"error: {variable} is expected to be {expected}", line, StringComparison.Ordinal);
+            Assert.StartsWith($"error: {variable}: expected {expected}", line, StringComparison.Ordinal);
         }
     }
 

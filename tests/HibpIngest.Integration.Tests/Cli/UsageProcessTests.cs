@@ -42,7 +42,7 @@ public sealed class UsageProcessTests : IDisposable
     {
         var line = (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "many" }, "breaches"))
             .FailedWithOneLine();
-        Assert.Equal("error: HIBP_BATCHROWS is expected to be a whole number, found 'many'", line);
+        Assert.Equal("error: HIBP_BATCHROWS: expected a whole number, found 'many'", line);
     }
 
     [Fact]
@@ -53,8 +53,8 @@ public sealed class UsageProcessTests : IDisposable
         Assert.Equal(1, result.ExitCode);
         Assert.Equal(
             [
-                "error: HIBP_BATCHROWS is expected to be a whole number, found 'many'",
-                "error: HIBP_SLICELEASE is expected to be a duration as hh:mm:ss, found '5'",
+                "error: HIBP_BATCHROWS: expected a whole number, found 'many'",
+                "error: HIBP_SLICELEASE: expected a duration as hh:mm:ss, found '5'",
             ],
             result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
     }

@@ -40,8 +40,8 @@ public sealed class ApiHostTests : IAsyncLifetime
     [Theory]
     [InlineData("HIBP_STORAGE", null, "HIBP_STORAGE or BreachStorage is expected to name the storage account")]
     [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not one")]
-    [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES is expected to be a whole number")]
-    [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS is expected to be on or off")]
+    [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES: expected a whole number")]
+    [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS: expected on or off")]
     [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT is expected")]
     public async Task Invalid_settings_are_reported_in_every_response_without_an_exit(string variable, string? value, string expected)
     {

@@ -162,7 +162,7 @@ public sealed class TelemetryExportTests : IDisposable
             [variable] = value,
         };
         var line = (await HibpProcess.RunAsync(_folder.Path, variables, "run")).FailedWithOneLine();
-        Assert.StartsWith($"error: {variable} is expected to be ", line, StringComparison.Ordinal);
+        Assert.StartsWith($"error: {variable}: expected ", line, StringComparison.Ordinal);
         Assert.DoesNotContain(value, line, StringComparison.Ordinal);
     }
 

@@ -47,7 +47,7 @@ internal static class PasswordClients
     /// <param name="client">One of <see cref="Here"/>.</param>
     /// <param name="server">The root of the server: <c>range/5BAA6</c> is below it.</param>
     /// <param name="corpus">The server's content.</param>
-    /// <param name="isKeptAsGzip">Whether the server's back end stores ranges as gzip.</param>
+    /// <param name="isKeptAsGzip">True if the server's back end stores ranges as gzip.</param>
     /// <param name="exportAsync">Writes the server's SHA-1 hashes into that file, for clients that work offline.</param>
     public static Task AssertIsRightAsync(
         string client, Uri server, ClientCorpus corpus, bool isKeptAsGzip, Func<string, Task> exportAsync) =>

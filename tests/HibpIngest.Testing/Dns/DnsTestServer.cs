@@ -21,7 +21,7 @@ internal sealed class DnsTestServer : IAsyncDisposable
     /// <summary>The TXT records of each domain.</summary>
     public ConcurrentDictionary<string, string[]> Records { get; } = new(StringComparer.OrdinalIgnoreCase);
 
-    /// <summary>Whether it refuses every question.</summary>
+    /// <summary>True if it refuses every question.</summary>
     public bool IsDown { get; set; }
 
     public async ValueTask DisposeAsync()

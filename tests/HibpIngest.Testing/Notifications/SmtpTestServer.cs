@@ -385,6 +385,6 @@ public sealed record SmtpAnswer
 /// <param name="To">Envelope recipient.</param>
 /// <param name="Content">The message with dot-stuffing undone.</param>
 /// <param name="Session">Number of the connection, 1-based.</param>
-/// <param name="IsSecure">Whether it came over TLS.</param>
+/// <param name="IsSecure">True if it came over TLS.</param>
 /// <param name="User">The logged-in user.</param>
 public sealed record ReceivedMail(string From, string To, byte[] Content, int Session, bool IsSecure, string? User);

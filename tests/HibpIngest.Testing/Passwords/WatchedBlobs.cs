@@ -17,7 +17,7 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     /// <summary>The first failing call is carried out, and only its response is lost.</summary>
     public bool IsCarriedOut { get; init; }
 
-    /// <summary>Whether the store is unavailable.</summary>
+    /// <summary>True if the store is unavailable.</summary>
     public Func<bool>? IsDown { get; init; }
 
     /// <summary>Called with the operation and the blob's name before each call; may wait or do something in between.</summary>

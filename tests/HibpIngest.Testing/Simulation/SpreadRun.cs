@@ -173,7 +173,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
 /// <summary>A point to simulate.</summary>
 /// <param name="StorageAccounts">N.</param>
 /// <param name="Partitions">M: the partitions of the largest domain.</param>
-/// <param name="WithRanges">Whether hashes are written as well.</param>
+/// <param name="WithRanges">True if hashes are written as well.</param>
 /// <param name="IsRebuild">A rebuild instead of a load.</param>
 internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool WithRanges, bool IsRebuild)
 {
@@ -194,7 +194,7 @@ internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool Wit
     /// <summary>Fault check: refused transactions are repeated at once.</summary>
     public bool IsHasty { get; init; }
 
-    /// <summary>Whether there is a requirement: N=10 with M=32, and M=1.</summary>
+    /// <summary>True if there is a requirement: N=10 with M=32, and M=1.</summary>
     public bool IsDemanded => StorageAccounts == MaxStorageAccounts && Partitions is MaxPartitions or 1;
 
     /// <summary>Returns the requirements that the result doesn't meet.</summary>

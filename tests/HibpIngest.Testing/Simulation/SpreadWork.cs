@@ -146,8 +146,8 @@ internal sealed class SpreadWork
 /// <param name="Table">The table's name.</param>
 /// <param name="Key">The partition key.</param>
 /// <param name="StorageAccount">0-based.</param>
-/// <param name="IsRange">Whether it holds hashes.</param>
-/// <param name="IsHot">Whether it belongs to the hot domain.</param>
+/// <param name="IsRange">True if it holds hashes.</param>
+/// <param name="IsHot">True if it belongs to the hot domain.</param>
 internal sealed record SpreadPartition(string Table, byte[] Key, int StorageAccount, bool IsRange, bool IsHot);
 
 /// <summary>A transaction.</summary>

@@ -252,7 +252,7 @@ public sealed class FormatTests
 
     public static TheoryData<string, byte[], string> MislabelledFiles => new()
     {
-        { "a.csv", Zip(true, ("a", [1])), "is no text, as its name says: found a zip archive" },
+        { "a.csv", Zip(true, ("a", [1])), "is not a text, as its name says: found a zip archive" },
         { "a.txt", Gzip([1]), "found a gzip file" },
         { "a.sql", Tar(("a", [1])), "found a tar archive" },
         { "a.sql", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 1], "found an xz file" },

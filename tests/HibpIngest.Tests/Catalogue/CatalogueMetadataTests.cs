@@ -43,7 +43,7 @@ public sealed class CatalogueMetadataTests
     public void DisclosureUrl_must_be_a_web_address(string value)
     {
         var error = Assert.Throws<BadInputException>(() => Parse($$"""{"DisclosureUrl":{{value}}}"""));
-        Assert.Contains("'disclosureurl' is expected to be a", error.Message, StringComparison.Ordinal);
+        Assert.Contains("disclosureurl: expected a", error.Message, StringComparison.Ordinal);
     }
 
     [Theory]

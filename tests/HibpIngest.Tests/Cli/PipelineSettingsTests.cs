@@ -93,7 +93,7 @@ public sealed class PipelineSettingsTests
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])
         {
             var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
-            Assert.Contains("HIBP_EMULATOR_PORT is expected to be from 1 to 65000", refused.Message, StringComparison.Ordinal);
+            Assert.Contains("HIBP_EMULATOR_PORT: expected 1 to 65000", refused.Message, StringComparison.Ordinal);
         }
     }
 
@@ -110,7 +110,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal(former.DescribeUnknown(), both.DescribeUnknown());
         Assert.Empty(Read(("HIBP_JOURNAL", "off"), ("HIBP_JOURNAL_STORAGE", "logs")).DescribeUnknown());
         var wrong = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_LOG", "maybe")));
-        Assert.Equal("HIBP_JOURNAL is expected to be on or off, found 'maybe'", wrong.Message);
+        Assert.Equal("HIBP_JOURNAL: expected on or off, found 'maybe'", wrong.Message);
     }
 
     [Fact]
@@ -159,7 +159,7 @@ public sealed class PipelineSettingsTests
                 settings.Get<JournalOptions>().Mode == JournalMode.On, settings.Get<UpsertOptions>().Ranges == RangesMode.On,
                 settings.Get<WebOptions>().AccessLog));
         var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_CALLLOOPBACK", "yes")));
-        Assert.Contains("HIBP_CALLLOOPBACK is expected to be on or off, found 'yes'", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("HIBP_CALLLOOPBACK: expected on or off, found 'yes'", refused.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -171,14 +171,14 @@ public sealed class PipelineSettingsTests
     }
 
     [Theory]
-    [InlineData("HIBP_BATCHROWS", "0", "HIBP_BATCHROWS is expected to be from 1 to 1000000, found 0")]
-    [InlineData("HIBP_BATCHROWS", "1.5", "HIBP_BATCHROWS is expected to be a whole number, found '1.5'")]
-    [InlineData("HIBP_MAILSPERSECOND", "fast", "HIBP_MAILSPERSECOND is expected to be a number, found 'fast'")]
-    [InlineData("HIBP_TIMEBUDGET", "5", "HIBP_TIMEBUDGET is expected to be a duration as hh:mm:ss, found '5'")]
-    [InlineData("HIBP_NOTIFY", "later", "HIBP_NOTIFY is expected to be send or hold, found 'later'")]
-    [InlineData("HIBP_NOTIFY", "1", "HIBP_NOTIFY is expected to be send or hold, found '1'")]
-    [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE is expected to be from 00:00:01 to 7.00:00:00, found -00:00:05")]
-    [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES is expected to be from 1 to 2147483647, found -1")]
+    [InlineData("HIBP_BATCHROWS", "0", "HIBP_BATCHROWS: expected 1 to 1000000, found 0")]
+    [InlineData("HIBP_BATCHROWS", "1.5", "HIBP_BATCHROWS: expected a whole number, found '1.5'")]
+    [InlineData("HIBP_MAILSPERSECOND", "fast", "HIBP_MAILSPERSECOND: expected a number, found 'fast'")]
+    [InlineData("HIBP_TIMEBUDGET", "5", "HIBP_TIMEBUDGET: expected a duration as hh:mm:ss, found '5'")]
+    [InlineData("HIBP_NOTIFY", "later", "HIBP_NOTIFY: expected send or hold, found 'later'")]
+    [InlineData("HIBP_NOTIFY", "1", "HIBP_NOTIFY: expected send or hold, found '1'")]
+    [InlineData("HIBP_LOADLEASE", "-00:00:05", "HIBP_LOADLEASE: expected 00:00:01 to 7.00:00:00, found -00:00:05")]
+    [InlineData("HIBP_LIMITS__MAXENTRIES", "-1", "HIBP_LIMITS__MAXENTRIES: expected 1 to 2147483647, found -1")]
     public void Invalid_value_is_refused_by_its_variable_name(string variable, string value, string message) =>
         Assert.Equal(message, Assert.Throws<WrongSettingsException>(() => Read((variable, value))).Message);
 

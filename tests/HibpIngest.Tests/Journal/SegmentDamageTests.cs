@@ -556,6 +556,6 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
 
     /// <param name="Bytes">The whole segment.</param>
     /// <param name="Block">The damaged block, or null if no particular block must be reported.</param>
-    /// <param name="OutsideBlocks">Whether header or footer is damaged.</param>
+    /// <param name="OutsideBlocks">True if header or footer is damaged.</param>
     private sealed record Damaged(byte[] Bytes, int? Block = null, bool OutsideBlocks = false);
 }

@@ -14,7 +14,7 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
     /// <summary>Reads of ids.json.</summary>
     public int Reads => Volatile.Read(ref _reads);
 
-    /// <summary>Whether every read fails.</summary>
+    /// <summary>True if every read fails.</summary>
     public bool IsDown { get; set; }
 
     /// <summary>Every read waits for this task.</summary>

@@ -51,7 +51,7 @@ public sealed class NotificationSendersTests
     {
         var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create(setting));
 
-        Assert.StartsWith("HIBP_MAIL is expected to be pickup:DIR or smtp://", refusal.Message, StringComparison.Ordinal);
+        Assert.StartsWith("HIBP_MAIL: expected pickup:DIR or smtp://", refusal.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("hunter2", refusal.ToString());
         Assert.DoesNotContain('\n', refusal.Message);
     }

@@ -13,10 +13,10 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long sta
     /// <summary>First 8 bytes of the key's SHA-256; 0: no key was sent.</summary>
     public ulong Key { get; private set; }
 
-    /// <summary>Whether the request is logged, so that its response may be sent.</summary>
+    /// <summary>True if the request is logged, so that its response may be sent.</summary>
     public bool IsRecorded { get; private set; }
 
-    /// <returns>Null: there is no access log.</returns>
+    /// <returns>Null if there is no access log.</returns>
     public static RequestEntry? Of(HttpContext context) => context.Features.Get<RequestEntry>();
 
     public void SetKey(ApiKey key)

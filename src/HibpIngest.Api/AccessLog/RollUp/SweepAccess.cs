@@ -53,7 +53,7 @@ public sealed partial class SweepAccess(
     }
 
     /// <summary>Takes a blob's next step.</summary>
-    /// <returns>Whether it is overdue to be counted.</returns>
+    /// <returns>True if it is overdue to be counted.</returns>
     private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset hourEnd, CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();

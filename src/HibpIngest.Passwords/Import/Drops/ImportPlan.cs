@@ -18,7 +18,7 @@ public sealed record ImportPlan
 
     public required HashMode Mode { get; init; }
 
-    /// <summary>Whether the file's folder named the release.</summary>
+    /// <summary>True if the file's folder named the release.</summary>
     public bool IsNamed { get; init; }
 
     public required string File { get; init; }
