@@ -22,8 +22,8 @@ var dropContainer = 'breach'
 // The catalogue, from which the API serves the breaches. The app and the operator write it, with roles on the
 // whole account.
 var catalogueContainer = 'catalogue'
-// The account log, from which everything else can be rebuilt. The app and the operator write it.
-var accountLogContainer = 'account-log'
+// The journal, from which everything else can be rebuilt. The app and the operator write it.
+var journalContainer = 'account-log'
 // Releases of Pwned Passwords. The operator writes them.
 var passwordsContainer = 'passwords'
 // Dropped files of password hashes. They are deleted once they are imported.
@@ -121,8 +121,8 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' = {
       }
     }
 
-    resource accountLog 'containers' = {
-      name: accountLogContainer
+    resource journal 'containers' = {
+      name: journalContainer
       properties: {
         publicAccess: 'None'
       }

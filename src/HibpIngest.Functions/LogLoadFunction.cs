@@ -4,12 +4,12 @@ using HibpIngest.Hosting.Messages;
 
 namespace HibpIngest.Functions;
 
-/// <summary>Writes a load into the account log.</summary>
+/// <summary>Writes a load into the journal.</summary>
 public sealed class LogLoadFunction(MessageDispatcher messages)
 {
     [Function("LogLoad")]
     public Task RunAsync(
-        [QueueTrigger(QueueNames.Log, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
+        [QueueTrigger(QueueNames.Journal, Connection = FunctionsAppSettings.BreachStorage)] QueueMessage message,
         CancellationToken cancellationToken) =>
-        messages.DispatchAsync(QueueNames.Log, message.Body.ToString(), cancellationToken);
+        messages.DispatchAsync(QueueNames.Journal, message.Body.ToString(), cancellationToken);
 }

@@ -87,7 +87,7 @@ public sealed class StorageAccount : IDisposable
         Clients = new CallbackClientTable(_tables.Table(options.ClientsTable));
         Prefixes = new PrefixBlobs(Container(options.ClientsContainer));
         Callbacks = new CallbackBlobs(Container(options.CallbacksContainer));
-        AccountLog = new JournalBlobs(Container(options.AccountLogContainer));
+        JournalBlobs = new JournalBlobs(Container(options.JournalContainer));
 
         BlobServiceClient BlobService(BlobClientOptions client) =>
             sharedKey is not null ? new BlobServiceClient(connection.Blobs, sharedKey, client)
@@ -127,7 +127,7 @@ public sealed class StorageAccount : IDisposable
 
     public IPasswordDrops PasswordDrops { get; }
 
-    public IJournalBlobs AccountLog { get; }
+    public IJournalBlobs JournalBlobs { get; }
 
     public IAccessBlobs AccessLog { get; }
 

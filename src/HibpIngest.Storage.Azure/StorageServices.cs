@@ -38,12 +38,12 @@ public static class StorageServices
         services.AddRegisterPorts();
         if (journal is null)
         {
-            Add(account => account.AccountLog);
+            Add(account => account.JournalBlobs);
         }
         else
         {
             services.AddKeyedSingleton(Journal, (provider, _) => StorageAccount.Open(journal, LogsOf(provider)));
-            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Journal).AccountLog);
+            services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Journal).JournalBlobs);
         }
         return services;
 

@@ -45,22 +45,22 @@ internal static class Refusals
             + "complete it with the program version that started it, then upgrade");
 
     public static NotPossibleException NotLogged(long load) =>
-        new($"load {load} is not in the account log: wait until a host has written it, or run 'hibp journal write --load {load}'");
+        new($"load {load} is not in the journal: wait until a host has written it, or run 'hibp journal write --load {load}'");
 
     public static NotPossibleException Purged(long load, string request) =>
         new($"load {load} can't be {request}, because its rows are purged: drop its archive again under another name");
 
     public static NotPossibleException OtherLoad(long load) =>
-        new($"the database has another load {load}: its archive version, generation or start is not that of the account log");
+        new($"the database has another load {load}: its archive version, generation or start is not that of the journal");
 
     public static NotPossibleException OtherMark(long load, int known, int logged) =>
-        new($"load {load} has mark {known} in the database, but mark {logged} in the account log");
+        new($"load {load} has mark {known} in the database, but mark {logged} in the journal");
 
     public static NotPossibleException MarkTaken(long load, int mark, long other) =>
-        new($"load {load} has mark {mark} in the account log, but in the database load {other} of another breach has that mark");
+        new($"load {load} has mark {mark} in the journal, but in the database load {other} of another breach has that mark");
 
     public static NotPossibleException VersionTaken(long load, long other) =>
-        new($"load {load} in the account log is of the same archive version as load {other} in the database");
+        new($"load {load} in the journal is of the same archive version as load {other} in the database");
 
     public static NotPossibleException NoSlice(long load, int slice) => new($"load {load} has no slice {slice}");
 }

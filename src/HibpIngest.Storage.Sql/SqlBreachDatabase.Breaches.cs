@@ -41,7 +41,7 @@ public abstract partial class SqlBreachDatabase
                 """,
                 row => (
                     Breach: ReadBreach(row), Mark: row.Int32OrNull("mark"), ModifiedAt: row.TimeOrNull("modified_at"),
-                    Accounts: row.Int64OrNull("accounts"), Zip: row.TextOrNull("blob"), LogVersion: row.Int64("log_version")));
+                    Accounts: row.Int64OrNull("accounts"), Zip: row.TextOrNull("blob"), JournalVersion: row.Int64("log_version")));
             if (await ReadCatalogueVersionAsync(session) != before)
                 continue;
             var breaches = rows.GroupBy(row => row.Breach.Name).Select(group =>
@@ -53,7 +53,7 @@ public abstract partial class SqlBreachDatabase
                 var accounts = loads.Sum(load => load.Accounts!.Value);
                 return new CatalogueBreach(breach with { Marks = [.. marks] }, accounts, modifiedAt, [.. loads.Select(load => load.Zip!)])
                 {
-                    LogVersion = group.Max(row => row.LogVersion),
+                    JournalVersion = group.Max(row => row.JournalVersion),
                 };
             });
             return new CatalogueState(before, [.. breaches]);
@@ -80,7 +80,7 @@ public abstract partial class SqlBreachDatabase
             SET catalogue_version = CASE WHEN catalogue_version < @least THEN @least ELSE catalogue_version + 1 END
             """, BigInt("@least", atLeast));
         foreach (var breach in breaches)
-            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(breach.Name));
+            await RaiseJournalVersionAsync(session, "breaches", "folded_name = @folded", Folded(breach.Name));
         return true;
     }, cancellationToken);
 
@@ -101,7 +101,7 @@ public abstract partial class SqlBreachDatabase
             return false;
         }
         await RaiseCatalogueVersionAsync(session);
-        await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
+        await RaiseJournalVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
         return true;
     }, cancellationToken);
 
@@ -192,6 +192,6 @@ public abstract partial class SqlBreachDatabase
         }
         await RaiseCatalogueVersionAsync(session);
         if (changed)
-            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
+            await RaiseJournalVersionAsync(session, "breaches", "folded_name = @folded", Folded(name));
     }
 }

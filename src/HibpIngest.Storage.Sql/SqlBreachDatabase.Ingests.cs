@@ -44,7 +44,7 @@ public abstract partial class SqlBreachDatabase
 
     public abstract Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
-    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false)
+    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
         return WriteAsync(async session =>
@@ -54,9 +54,9 @@ public abstract partial class SqlBreachDatabase
                 throw Refusals.Removing(load);
             if (facts.State is not (LoadState.Done or LoadState.Failed))
                 throw Refusals.LoadOpen(load);
-            const string Unlogged = "published_at IS NOT NULL AND logged_version IS NULL";
-            if (requireLogged && !facts.Purging
-                && await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE id = @load AND {Unlogged}", OfLoad(load)))
+            const string NotJournaled = "published_at IS NOT NULL AND logged_version IS NULL";
+            if (requireJournaled && !facts.Purging
+                && await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE id = @load AND {NotJournaled}", OfLoad(load)))
             {
                 throw Refusals.NotLogged(load);
             }

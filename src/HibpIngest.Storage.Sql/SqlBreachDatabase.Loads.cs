@@ -88,10 +88,10 @@ public abstract partial class SqlBreachDatabase
         MessageSentAt = row.TimeOrNull("message_sent_at"),
         MailsQueued = row.Int32("mails_queued"),
         LeaseRanOutAt = row.TimeOrNull("lease_ended_at"),
-        LogVersion = row.Int64("log_version"),
-        LoggedVersion = row.Int64OrNull("logged_version"),
-        LogMessageAt = row.TimeOrNull("log_message_at"),
-        LogError = row.TextOrNull("log_error"),
+        JournalVersion = row.Int64("log_version"),
+        JournaledVersion = row.Int64OrNull("logged_version"),
+        JournalMessageAt = row.TimeOrNull("log_message_at"),
+        JournalError = row.TextOrNull("log_error"),
         Calls = row.TextOrNull("calls") is not { } calls ? null : new CallProgress(
             calls == "made", row.Int64("calls_all"), row.Int64("calls_answered"), row.Int64("calls_open"), row.Int64("calls_dead"),
             row.TextOrNull("call_error"), row.TimeOrNull("call_messages_at"))
@@ -282,7 +282,7 @@ public abstract partial class SqlBreachDatabase
                 """, OfLoad(load), Int("@from", facts.Breach), Int("@to", to));
             await DeleteEmptyBreachAsync(session, facts.Breach, to);
             await RaiseCatalogueVersionAsync(session);
-            return await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
+            return await RaiseJournalVersionAsync(session, "loads", "id = @load", OfLoad(load));
         }, cancellationToken);
 
     // Moves a load's notifications to another breach, except for open ones that the breach already has.

@@ -221,7 +221,7 @@ public abstract partial class SqlBreachDatabase
             WHERE id IN (SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.published_at IS NOT NULL)
             """, OfLoad(load));
         await RaiseCatalogueVersionAsync(session);
-        await RaiseLogVersionAsync(session, "loads", "id = @load", OfLoad(load));
+        await RaiseJournalVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
     // Numbers notifications that have no number; the others keep theirs, because their messages may be in flight. Returns how many were

@@ -5,10 +5,10 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    // Condition on a load r: it was recovered from the account log. It has rows, but no batch was ever copied here.
+    // Condition on a load r: it was recovered from the journal. It has rows, but no batch was ever copied here.
     private const string IsRecovered = "r.batches = 0 AND r.last_position > 0";
 
-    // Below any layout version: the account log doesn't record where a slice was written.
+    // Below any layout version: the journal doesn't record where a slice was written.
     private const int NoLayouts = -1;
 
     // Slices inserted by one statement, with three parameters each.
@@ -49,7 +49,7 @@ public abstract partial class SqlBreachDatabase
                 WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
             """, BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
         if (isReported && changed && !load.Breach.IsReported)
-            await RaiseLogVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
+            await RaiseJournalVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
         return step == RecoveryStep.Known ? RecoveryStep.Told : step;
     }, cancellationToken, isLong: true);
 
@@ -67,7 +67,7 @@ public abstract partial class SqlBreachDatabase
         return true;
     }, cancellationToken);
 
-    // Finds another load of the breach that was recovered from the account log, which doesn't record who was notified. Returns null if
+    // Finds another load of the breach that was recovered from the journal, which doesn't record who was notified. Returns null if
     // there is none.
     private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) => session.NumberAsync($"""
         SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
@@ -95,7 +95,7 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.VersionTaken(load.Load, other);
     }
 
-    // Adds or updates a breach. Returns whether anything in it was older than the log.
+    // Adds or updates a breach. Returns whether anything in it was older than the journal.
     private static async Task<bool> RecoverBreachAsync(ISqlSession session, BreachRecovery logged)
     {
         var added = await AddBreachAsync(session, logged.Name);
@@ -142,7 +142,7 @@ public abstract partial class SqlBreachDatabase
         return true;
     }
 
-    // Marks a load done as the log records it. Its rows here and its unsent notifications are not needed.
+    // Marks a load done as the journal records it. Its rows here and its unsent notifications are not needed.
     private async Task FinishAsync(ISqlSession session, LoadRecovery load, KnownLoad? known, int breach)
     {
         if (known is null)

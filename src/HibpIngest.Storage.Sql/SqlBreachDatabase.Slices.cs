@@ -23,7 +23,7 @@ public abstract partial class SqlBreachDatabase
         DoneAt = row.TimeOrNull("done_at"),
     };
 
-    // Condition on a load l: its slices may be processed. Purged rows are read from the account log, if it has them.
+    // Condition on a load l: its slices may be processed. Purged rows are read from the journal, if it has them.
     private const string MayBeWritten =
         "(l.purging = 0 OR l.logged_version IS NOT NULL) AND l.superseded = 0 AND l.superseded_by IS NULL AND l.removing = 0";
 
@@ -155,7 +155,7 @@ public abstract partial class SqlBreachDatabase
             if (facts.Removing)
                 throw Refusals.Removing(load);
             if (facts.Purging)
-                await RequireLoggedAsync(session, load, facts);
+                await RequireJournaledAsync(session, load, facts);
             if (slice is not null)
                 RefuseStopped(load, facts);
             else if (facts.Superseded || facts.RestartedAs is not null)
@@ -200,8 +200,8 @@ public abstract partial class SqlBreachDatabase
                     WHERE o.state NOT IN ('done', 'failed') AND (a.done_at > @since OR a.lease_expires_at > @since))
             """, age, limit, cancellationToken);
 
-    // Once its rows are purged, a load's slices are written from the account log.
-    private static async Task RequireLoggedAsync(ISqlSession session, long load, LoadFacts facts)
+    // Once its rows are purged, a load's slices are written from the journal.
+    private static async Task RequireJournaledAsync(ISqlSession session, long load, LoadFacts facts)
     {
         if (facts.State is not (LoadState.Done or LoadState.Upserting or LoadState.Failed)
             || !await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND logged_version IS NOT NULL", OfLoad(load)))

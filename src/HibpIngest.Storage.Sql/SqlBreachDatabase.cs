@@ -126,7 +126,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         session.ExecuteAsync("UPDATE dbo.store_counters SET catalogue_version = catalogue_version + 1");
 
     // Records that the logged data of a breach or load has changed with the version that was just raised.
-    private static Task<int> RaiseLogVersionAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
+    private static Task<int> RaiseJournalVersionAsync(ISqlSession session, string table, string condition, params Parameter[] parameters) =>
         session.ExecuteAsync(
             $"UPDATE dbo.{table} SET log_version = (SELECT catalogue_version FROM dbo.store_counters) WHERE {condition}", parameters);
 

@@ -44,7 +44,7 @@ internal static class StoredText
     public static string HeldWith(long load) => $"it took over notifications of load {load}, which was held";
 
     public static string HeldAfterRecovery(long load) =>
-        $"load {load} of its breach was recovered from the account log, which doesn't record who was notified: "
+        $"load {load} of its breach was recovered from the journal, which doesn't record who was notified: "
         + "hibp mail release releases the mails";
 
     /// <summary>

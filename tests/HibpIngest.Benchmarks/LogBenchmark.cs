@@ -12,7 +12,7 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Measures a segment of the account log: its size, and the speed of writing and reading it, compared with reading
+/// Measures a segment of the journal: its size, and the speed of writing and reading it, compared with reading
 /// the same file, SQLite range scans and JSON lines. Rates are per processor time of one thread, the best of 15
 /// rounds.
 /// </summary>

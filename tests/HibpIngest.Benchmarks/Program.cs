@@ -63,7 +63,7 @@ const string Usage = """
           h2load; exit code 1 where pack or blob has a p99 above 1.3 times the bare one or a throughput below
           0.8 of it, memory a throughput below 0.8, or any of the 2,000 fails
       log [ACCOUNTS] [OTHERS]
-          a segment of the account log of ACCOUNTS (default 8,000,000) written and read, beside plain reading of the
+          a segment of the journal of ACCOUNTS (default 8,000,000) written and read, beside plain reading of the
           same file, and of OTHERS (1,000,000) JSON lines, range scans of SQLite and other codecs; exit code 1
           above 12.9 bytes an account, below 14 times the accounts/s of JSON lines, or if it allocates for each
       rebuild [ROWS] [PAIRS]

@@ -148,8 +148,8 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
                 SliceBuffers.Return(buffers);
                 await PreparedLoad.CompleteSliceAsync(database, slice);
             }
-            await context.Get<WriteJournal>().RunAsync((await database.GetLogEntryAsync(load.Id, None))!, null, None);
-            var entry = (await database.GetLogEntryAsync(load.Id, None))!;
+            await context.Get<WriteJournal>().RunAsync((await database.GetJournalEntryAsync(load.Id, None))!, null, None);
+            var entry = (await database.GetJournalEntryAsync(load.Id, None))!;
             sources.Add(new SegmentSource(
                 context.Log, load.Id, entry.Mark,
                 [.. entry.Segments.Select(segment => JournalNames.Segment(JournalNames.Folder(entry), segment.First))]));

@@ -36,7 +36,7 @@ internal static class RemovalBenchmark
             var load = await UpsertAsync(context, batches);
             await database.FailLoadAsync(load.Id, null, "as far as this benchmark needs it", superseded: false, CancellationToken.None);
             if (purged)
-                await context.Get<PurgeLoad>().RunAsync(load.Id, withoutLog: true, null, CancellationToken.None);
+                await context.Get<PurgeLoad>().RunAsync(load.Id, withoutJournal: true, null, CancellationToken.None);
 
             requests.Clear();
             using var slowed = share < 1 ? new SlowedProcess(emulator.ProcessId, share) : null;

@@ -3,7 +3,7 @@ using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Cli.Backups;
 
-/// <summary>Copies and checks the database while hosts are running. The tables are rebuilt from the account log instead.</summary>
+/// <summary>Copies and checks the database while hosts are running. The tables are rebuilt from the journal instead.</summary>
 internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister register, TimeProvider time)
 {
     // The first version whose database contains the highest ids.

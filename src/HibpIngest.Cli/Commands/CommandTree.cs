@@ -104,7 +104,7 @@ internal static class CommandTree
                 new LayoutRebuildCommand(), new LayoutSwitchCommand(), new LayoutDropCommand()),
             new CommandGroup("ranges", "Fill the tables for lookups by hash prefix.", new RangesFillCommand(), new RangesStatusCommand()),
             new CommandGroup(
-                "journal", "Inspect, verify and copy the account log, from which tables are rebuilt.", new JournalListCommand(),
+                "journal", "Inspect, verify and copy the journal, from which tables are rebuilt.", new JournalListCommand(),
                 new JournalWriteCommand(), new JournalVerifyCommand(), new JournalRepairCommand(), new JournalExportCommand(),
                 new JournalStatsCommand(), new JournalRewriteCommand()),
             new CommandGroup(

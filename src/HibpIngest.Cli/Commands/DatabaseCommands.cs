@@ -30,13 +30,13 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 {
     private readonly Option<bool> _empty = new("--empty")
     {
-        Description = "The database is lost, and the given one is empty: bind it to the store of the account log. Refused if it has loads "
+        Description = "The database is lost, and the given one is empty: bind it to the store of the journal. Refused if it has loads "
             + "or belongs to another store.",
     };
 
     public DatabaseRestoredCommand()
         : base("restored", "Bring a restored database up to date while all hosts are stopped. Recovers loads, descriptions, visibility and "
-            + "removals since the backup from the account log, never reuses ids assigned since, and loads files dropped since again. What "
+            + "removals since the backup from the journal, never reuses ids assigned since, and loads files dropped since again. What "
             + "was not published at the backup stays unpublished, and unsent mails are held, until 'hibp mail release'. Breaches that "
             + "readers didn't see before the restore stay hidden.")
     {
@@ -44,7 +44,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         AddExamples(
             ("hibp database restored", "with all hosts stopped; then start them, check 'hibp status', and release unsent mails with 'hibp "
                 + "mail release'"),
-            ("hibp database restored --empty", "without a backup: recovers all published loads from the account log; then import "
+            ("hibp database restored --empty", "without a backup: recovers all published loads from the journal; then import "
                 + "subscribers with 'hibp subscribers import'"));
     }
 
@@ -63,11 +63,11 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
     public static async Task<(RestoredDocument Document, ReconciledDatabase Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
     {
-        // Repeating a removal takes minutes: each breach that returns or is removed is logged at once.
+        // Repeating a removal takes minutes: each breach that returns or is removed is recorded at once.
         session.PipelineLevel = LogLevel.Information;
         var database = services.GetRequiredService<IBreachDatabase>();
         ReconciledDatabase? moved = null;
-        await ProgressSpinner.ShowAsync(session.Screen, "loads of the account log", async progress =>
+        await ProgressSpinner.ShowAsync(session.Screen, "loads of the journal", async progress =>
         {
             moved = await services.GetRequiredService<ReconcileRestoredDatabase>().RunAsync(
                 cancellationToken, empty, new LoadProgress(session, progress));
@@ -86,7 +86,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             moved, files);
     }
 
-    /// <summary>Reports the account log's entries that can't be used; returns the exit code.</summary>
+    /// <summary>Reports the journal's entries that can't be used; returns the exit code.</summary>
     public static int SayProblems(Screen screen, ReconciledDatabase moved)
     {
         foreach (var problem in moved.Log?.Problems ?? [])
@@ -102,11 +102,11 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         if (files.Count > 0)
             screen.Show($"Loaded again: {string.Join(", ", files)}.");
         if (moved.Log is not { } log)
-            screen.Show("Without the account log, breaches are as at the backup and as readers saw them: loads that were replaced or "
+            screen.Show("Without the journal, breaches are as at the backup and as readers saw them: loads that were replaced or "
                 + "assigned to another breach since are as at the backup.");
         else
         {
-            screen.Show($"From the account log: {log.Loads.Count} loads were recovered, without mails; {log.Told.Count} other breaches "
+            screen.Show($"From the journal: {log.Loads.Count} loads were recovered, without mails; {log.Told.Count} other breaches "
                 + $"were updated; {log.Removed.Count} were removed again.");
             foreach (var load in log.Loads)
             {
@@ -131,14 +131,14 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         if (moved.Missing > 0)
         {
             screen.Show($"The tables lack {TableFormat.Number(moved.Missing)} rows: before you start a reader, run 'hibp layout rebuild "
-                + "--into 1', which writes them from the account log, then 'hibp ranges fill'.");
+                + "--into 1', which writes them from the journal, then 'hibp ranges fill'.");
         }
         if (moved.Suppressed > 0)
         {
             screen.Show($"{TableFormat.Number(moved.Suppressed)} suppressions that the backup lacked were applied: the subscriptions and "
                 + "mails of these addresses are deleted.");
         }
-        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the account log has none: 'hibp "
+        screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the journal has none: 'hibp "
             + "subscribers import' imports them.");
     }
 
@@ -155,7 +155,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             if (session.Screen.IsLive || (value.Done < value.All && session.Time.GetElapsedTime(_last) < LineEvery))
                 return;
             _last = session.Time.GetTimestamp();
-            session.Screen.Say($"loads of the account log: {value.Done} of {value.All}");
+            session.Screen.Say($"loads of the journal: {value.Done} of {value.All}");
         }
     }
 }
@@ -167,7 +167,7 @@ internal sealed class DatabaseBackupCommand : HibpCommand
 
     public DatabaseBackupCommand()
         : base("backup", "Back up the SQLite database while hosts run: a verified copy of one moment, with a note that proves it complete. "
-            + "Tables are not included: they are rebuilt from the account log.")
+            + "Tables are not included: they are rebuilt from the journal.")
     {
         Add(_to);
         AddExamples(
@@ -272,14 +272,14 @@ internal sealed class DatabasePurgeCommand : HibpCommand
     private readonly Option<int?> _olderThan =
         new("--older-than") { Description = "All loads that finished at least so many days ago.", HelpName = "DAYS" };
 
-    private readonly Option<bool> _withoutLog =
-        new("--without-log") { Description = "Purge although there is no account log (HIBP_JOURNAL=off)." };
+    private readonly Option<bool> _withoutJournal =
+        new("--without-log") { Description = "Purge although there is no journal (HIBP_JOURNAL=off)." };
 
     public DatabasePurgeCommand()
-        : base("purge", "Delete the rows of finished loads from the database. Their accounts stay searchable. The copy in the account log "
+        : base("purge", "Delete the rows of finished loads from the database. Their accounts stay searchable. The copy in the journal "
             + "is verified first.")
     {
-        Add(_load, _olderThan, _withoutLog);
+        Add(_load, _olderThan, _withoutJournal);
         RequireOneOf(_load, _olderThan);
         _olderThan.Validators.Add(result =>
         {
@@ -300,7 +300,7 @@ internal sealed class DatabasePurgeCommand : HibpCommand
         {
             var rows = await ProgressSpinner.ShowAsync(
                 session.Screen, $"load {load.Id}: rows purged",
-                progress => purge.RunAsync(load.Id, session.Parsed.GetValue(_withoutLog), progress, cancellationToken));
+                progress => purge.RunAsync(load.Id, session.Parsed.GetValue(_withoutJournal), progress, cancellationToken));
             purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are deleted.");

@@ -200,7 +200,7 @@ internal sealed class DoctorCommand : HibpCommand
         if (belong)
         {
             await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
-            await CheckLogAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
+            await CheckJournalAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
             checks.Add(CheckPages(settings, (await register.GetReadLayoutAsync(cancellationToken))?.Ranges));
             checks.Add(await LookAsync(
                 "suppressions", () => "no suppressions, or the key matches them", "set HIBP_SUPPRESSION_KEY",
@@ -209,7 +209,7 @@ internal sealed class DoctorCommand : HibpCommand
         else
         {
             checks.Add(Skipped("layouts", "a database and tables that belong together"));
-            checks.Add(Skipped("account log", "a database and tables that belong together"));
+            checks.Add(Skipped("journal", "a database and tables that belong together"));
             checks.Add(CheckPages(settings, null));
             checks.Add(Skipped("suppressions", "a database and tables that belong together"));
         }
@@ -377,10 +377,10 @@ internal sealed class DoctorCommand : HibpCommand
         }
     }
 
-    private static async Task CheckLogAsync(
+    private static async Task CheckJournalAsync(
         ILoads loads, JournalMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        const string Check = "account log";
+        const string Check = "journal";
         if (mode == JournalMode.Off)
         {
             checks.Add(new DoctorLine(
@@ -389,7 +389,7 @@ internal sealed class DoctorCommand : HibpCommand
         }
         try
         {
-            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.WaitsForLog).ToList();
+            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.AwaitsJournal).ToList();
             checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every published load is in it", null)
                 : new DoctorLine(
                     Check, Missing, $"{TableFormat.Number(waiting.Count)} published loads are not in it: {waiting[0].Breach}"

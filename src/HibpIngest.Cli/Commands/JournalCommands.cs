@@ -13,7 +13,7 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class JournalListCommand : HibpCommand
 {
     public JournalListCommand()
-        : base("list", "List the loads in the account log. Reads the log only, not the database.")
+        : base("list", "List the loads in the journal. Reads the journal only, not the database.")
     {
         AddExamples(
             ("hibp journal list", "each load with its rows and state"),
@@ -29,7 +29,7 @@ internal sealed class JournalListCommand : HibpCommand
             return;
         if (loads.Count == 0)
         {
-            session.Screen.Show("The account log is empty; a load is logged once its accounts are in the tables.");
+            session.Screen.Show("The journal is empty; a load is in the journal once its accounts are in the tables.");
             return;
         }
         var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each").AlignRight(0, 3, 4, 5, 6);
@@ -52,8 +52,8 @@ internal sealed class JournalWriteCommand : HibpCommand
         new("--again") { Description = "With --load: check all its segments, and rewrite damaged or missing ones." };
 
     public JournalWriteCommand()
-        : base("write", "Write published loads that the account log lacks, or has in an older state. Hosts do so automatically for new "
-            + "loads: run it for loads that are older than the log, and for those that a host could not write.")
+        : base("write", "Write published loads that the journal lacks, or has in an older state. Hosts do so automatically for new "
+            + "loads: run it for loads that are older than the journal, and for those that a host could not write.")
     {
         Add(_load, _again);
         Validators.Add(result =>
@@ -62,7 +62,7 @@ internal sealed class JournalWriteCommand : HibpCommand
                 result.AddError("--again requires --load");
         });
         AddExamples(
-            ("hibp journal write", "all loads that are not logged; if interrupted, run it again: it resumes"),
+            ("hibp journal write", "all loads that are not in the journal; if interrupted, run it again: it resumes"),
             ("hibp journal write --load 7", "load 7 only"),
             ("hibp journal write --load 7 --again", "repairs what 'hibp journal verify' found, while the load's rows are in SQL"));
     }
@@ -72,7 +72,7 @@ internal sealed class JournalWriteCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var database = services.GetRequiredService<IBreachDatabase>();
         if (session.Settings.Get<JournalOptions>().Mode == JournalMode.Off)
-            throw new NotPossibleException("the account log is off: HIBP_JOURNAL=on turns it on");
+            throw new NotPossibleException("the journal is off: HIBP_JOURNAL=on turns it on");
         await services.GetRequiredService<IJournalBlobs>().CreateAsync(cancellationToken);
         if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
             await services.GetRequiredService<RepairJournal>().RunAsync(repaired, cancellationToken);
@@ -80,12 +80,12 @@ internal sealed class JournalWriteCommand : HibpCommand
         var lost = new List<JournalWrittenLoad>();
         foreach (var load in await ChooseAsync(session, database, cancellationToken))
         {
-            if (load is { Purged: true, LoggedVersion: null, PublishedAt: not null })
+            if (load is { Purged: true, JournaledVersion: null, PublishedAt: not null })
             {
                 lost.Add(new JournalWrittenLoad(load.Id, load.Breach, 0));
                 continue;
             }
-            if (!load.WaitsForLog || await database.GetLogEntryAsync(load.Id, cancellationToken) is not { } entry)
+            if (!load.AwaitsJournal || await database.GetJournalEntryAsync(load.Id, cancellationToken) is not { } entry)
                 continue;
             // Marked open, so that a host completes it if this run is interrupted.
             await services.GetRequiredService<IStoreRegister>().MarkOpenAsync(load.Id, cancellationToken);
@@ -94,14 +94,15 @@ internal sealed class JournalWriteCommand : HibpCommand
                 await services.GetRequiredService<WriteJournal>().RunAsync(entry, progress, cancellationToken);
                 return entry.LastPosition;
             });
-            if (await database.GetLoadAsync(load.Id, cancellationToken) is { WaitsForLog: true })
+            if (await database.GetLoadAsync(load.Id, cancellationToken) is { AwaitsJournal: true })
             {
                 throw new NotPossibleException(
-                    $"load {load.Id} of {load.Breach} is not logged: its breach was changed or is being removed meanwhile; run this again");
+                    $"load {load.Id} of {load.Breach} is not in the journal: its breach was changed, or is being removed; "
+                    + "run this again");
             }
             written.Add(new JournalWrittenLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
-                session.Screen.Show($"Load {load.Id} of {load.Breach} is logged: {TableFormat.Number(rows)} rows.");
+                session.Screen.Show($"Load {load.Id} of {load.Breach} is in the journal: {TableFormat.Number(rows)} rows.");
         }
         if (session.Screen.Json)
             session.Screen.ShowJson(new JournalWrittenDocument(written, lost));
@@ -109,7 +110,7 @@ internal sealed class JournalWriteCommand : HibpCommand
             session.Screen.Show("Every load that can be logged is.");
         foreach (var load in lost)
         {
-            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was an account log: its rows are lost; to log "
+            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a journal: its rows are lost; to log "
                 + "it, drop its archive again under the same name");
         }
     }
@@ -121,8 +122,8 @@ internal sealed class JournalWriteCommand : HibpCommand
         var load = await loads.GetLoadAsync(id, cancellationToken)
             ?? throw new NotPossibleException($"there is no load {id}; 'hibp status' lists all loads");
         return load.PublishedAt is not null ? [load]
-            : throw new NotPossibleException($"load {id} of {load.Breach} is not logged: it is not published (failed, replaced, or not "
-                + "matched yet)");
+            : throw new NotPossibleException($"load {id} of {load.Breach} is not in the journal: it is not published (failed, "
+                + "replaced, or not matched yet)");
     }
 }
 
@@ -132,7 +133,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
         new("--accounts") { Description = "Also look up each account in the table: some thousands a second." };
 
     public JournalVerifyCommand()
-        : base("verify", "Read the whole account log, check all checksums, and compare it with the database. Lists all faults, and exits "
+        : base("verify", "Read the whole journal, check all checksums, and compare it with the database. Lists all faults, and exits "
             + "with 1 if there are any.")
     {
         Add(_accounts);
@@ -151,10 +152,10 @@ internal sealed class JournalVerifyCommand : HibpCommand
             .ToDictionary(load => load.Id);
         foreach (var load in known.Values.Where(load => load.PublishedAt is not null))
         {
-            if (!load.IsLogged)
+            if (!load.IsJournaled)
             {
-                var why = load.LogError is { } reason ? $": {reason}" : "; run: hibp journal write";
-                faults.Add($"load {load.Id} of {load.Breach} is not logged{why}");
+                var why = load.JournalError is { } reason ? $": {reason}" : "; run: hibp journal write";
+                faults.Add($"load {load.Id} of {load.Breach} is not in the journal{why}");
                 continue;
             }
             try
@@ -173,7 +174,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
         {
             if (load.State == JournaledState.Counts && known.GetValueOrDefault(load.Document!.Load) is not { PublishedAt: not null })
             {
-                faults.Add($"folder '{load.Folder}' counts in the account log, and in the database no such load does: was one of the two "
+                faults.Add($"folder '{load.Folder}' counts in the journal, and in the database no such load does: was one of the two "
                     + "restored?");
             }
             if (load.State == JournaledState.Removed && load.Blobs.Count > 1)
@@ -226,7 +227,7 @@ internal sealed class JournalRepairCommand : HibpCommand
     private readonly Confirmation _confirmation = new();
 
     public JournalRepairCommand()
-        : base("repair", "Delete the remains of removed loads: their blobs in the account log, and their marks in the tables of all "
+        : base("repair", "Delete the remains of removed loads: their blobs in the journal, and their marks in the tables of all "
             + "layouts. Scans the tables once for each such load. It can't be undone. If interrupted, run the same command again: it "
             + "resumes.")
     {
@@ -249,10 +250,10 @@ internal sealed class JournalRepairCommand : HibpCommand
         {
             await _confirmation.AskAsync(
                 session, $"This deletes {TableFormat.Number(plan.Loads.Sum(load => load.Blobs))} blobs of {plan.Loads.Count} removed loads "
-                    + "in the account log, and their marks in all tables. It can't be undone, and is called 'repair'.", Word,
+                    + "in the journal, and their marks in all tables. It can't be undone, and is called 'repair'.", Word,
                 cancellationToken);
             repaired = await StatusText.ShowAsync(
-                session.Screen, session.Time, "repairing the account log",
+                session.Screen, session.Time, "repairing the journal",
                 show => repair.RunAsync(plan, new ImmediateProgress<string>(show), cancellationToken));
         }
         session.Screen.ShowResult(new JournalRepairedDocument(repaired.Loads, repaired.Blobs, repaired.Marks, plan.Skipped),
@@ -268,11 +269,11 @@ internal sealed class JournalExportCommand : HibpCommand
     private readonly Argument<string> _folder = new("FOLDER") { Description = "Target folder; created if it doesn't exist." };
 
     public JournalExportCommand()
-        : base("export", "Copy the published loads of the account log into a folder, and verify each segment. If interrupted, run the same "
+        : base("export", "Copy the published loads of the journal into a folder, and verify each segment. If interrupted, run the same "
             + "command again: it resumes. The folder contains every address: protect it like the store.")
     {
         Add(_folder);
-        AddExamples(("hibp journal export /backup/account-log", "a backup from which all tables can be rebuilt"));
+        AddExamples(("hibp journal export /backup/journal", "a backup from which all tables can be rebuilt"));
     }
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
@@ -305,11 +306,11 @@ internal sealed class JournalRewriteCommand : HibpCommand
     };
 
     public JournalRewriteCommand()
-        : base("rewrite", "Copy the published loads of the account log into a folder with another compression, for storage that is seldom "
-            + "read. The log itself is not changed.")
+        : base("rewrite", "Copy the published loads of the journal into a folder with another compression, for storage that is seldom "
+            + "read. The journal itself is not changed.")
     {
         Add(_folder, _codec);
-        AddExamples(("hibp journal rewrite /cold/account-log", "the same rows, a third smaller"));
+        AddExamples(("hibp journal rewrite /cold/journal", "the same rows, a third smaller"));
     }
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
@@ -327,8 +328,8 @@ internal sealed class JournalStatsCommand : HibpCommand
         new("--temp") { Description = "Folder for sorting, some 21 bytes a row. Default: the system's.", HelpName = "FOLDER" };
 
     public JournalStatsCommand()
-        : base("stats", "Count the distinct accounts in the account log: of each breach, of the largest domains, and those that breaches "
-            + "share. Reads the log once, in bounded memory, and not the database.")
+        : base("stats", "Count the distinct accounts in the journal: of each breach, of the largest domains, and those that breaches "
+            + "share. Reads the journal once, in bounded memory, and not the database.")
     {
         Add(_svg, _temp);
         AddExamples(

@@ -136,7 +136,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
 
     public LayoutRebuildCommand()
         : base("rebuild", "Write all accounts into a layout (backfill) while hosts run: each account once with all its breaches, from the "
-            + "account log, or from SQL for loads that it lacks. If interrupted, run the same command again: it resumes. Then run: hibp "
+            + "journal, or from SQL for loads that it lacks. If interrupted, run the same command again: it resumes. Then run: hibp "
             + "layout switch.")
     {
         Add(_into, _spread, _ranges, _accounts, _memory, _temp);

@@ -97,6 +97,7 @@ internal static class UsageErrors
             || (number == typeof(int) ? int.TryParse(token.Value, out _) : long.TryParse(token.Value, out _)))
             return null;
         return name == "LOAD"
-            ? $"'{token.Value}' is not the number of a load, which 'hibp status' shows" : $"{name}: expected a whole number, found '{token.Value}'";
+            ? $"'{token.Value}' is not the number of a load, which 'hibp status' shows"
+            : $"{name}: expected a whole number, found '{token.Value}'";
     }
 }

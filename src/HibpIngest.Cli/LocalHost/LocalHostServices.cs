@@ -56,7 +56,7 @@ internal static class LocalHostServices
         }
         foreach (var route in MessageRoutes.All.Where(route => roles.HasFlag(route.Role)))
         {
-            // One load, or one segment of the account log, keeps a process busy.
+            // One load, or one segment of the journal, keeps a process busy.
             var queues = route.Role is HostRoles.Ingest or HostRoles.Log
                 ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues;
             AddLoop((host, provider) => host.RunLoopAsync(stop => new QueueListener(

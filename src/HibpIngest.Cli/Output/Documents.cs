@@ -57,10 +57,10 @@ internal sealed record LoadDocument(
     int Notifications, string? Error,
     DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published)
 {
-    [Description("Whether the account log contains the load completely. Null: unpublished loads are not reported.")]
+    [Description("Whether the journal contains the load completely. Null: unpublished loads are not reported.")]
     public bool? Logged { get; init; }
 
-    [Description("The reason why it is not logged.")]
+    [Description("The reason why it is not in the journal.")]
     public string? LogError { get; init; }
 
     [Description("The callbacks. Null: there are none.")]
@@ -202,7 +202,7 @@ internal sealed record BreachChangeDocument(string Breach, bool Hidden, bool Rem
 [WrittenBy("journal list")]
 internal sealed record JournalListDocument(IReadOnlyList<JournalListedDocument> Loads);
 
-[Description("A load in the account log; breach and rows are null if no document contains them.")]
+[Description("A load in the journal; breach and rows are null if no document contains them.")]
 internal sealed record JournalListedDocument(
     string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
 {
@@ -351,7 +351,7 @@ internal sealed record UpgradeDocument(string Database, int From, int To);
 
 [WrittenBy("database restored")]
 [Description("The ids after which new ones are assigned, the number of files that are loaded again, subscriptions in the database, rows "
-    + "missing in the layout that is read, what came back from the account log (null: it is off), suppressions that the backup lacked, and "
+    + "missing in the layout that is read, what came back from the journal (null: it is off), suppressions that the backup lacked, and "
     + "breaches that are hidden because readers didn't see them before.")]
 internal sealed record RestoredDocument(
     string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, JournalRecovered? Log,
@@ -532,8 +532,8 @@ internal static class Documents
         load.PublishedAt is not null)
     {
         Removing = load.Removing,
-        Logged = load.PublishedAt is null ? null : load.IsLogged,
-        LogError = load.LogError,
+        Logged = load.PublishedAt is null ? null : load.IsJournaled,
+        LogError = load.JournalError,
         Calls = load.Calls is { } calls
             ? new CallsDocument(calls.IsLookedThrough, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error) : null,
     };

@@ -12,10 +12,10 @@ internal enum StatusLineKind
 
 internal static class StatusLines
 {
-    private const int MaxUnlogged = 3;
+    private const int MaxNotJournaled = 3;
 
-    /// <param name="showsLog">True if loads are written to the account log.</param>
-    public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsLog)
+    /// <param name="showsJournal">True if loads are written to the journal.</param>
+    public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsJournal)
     {
         var loads = picture.Loads;
         foreach (var blob in picture.Waiting)
@@ -49,7 +49,7 @@ internal static class StatusLines
             .Concat(HostsView.Troubles(picture.Hosts, now));
         foreach (var line in ofHosts)
             yield return Warning(line);
-        foreach (var line in (showsLog ? Unlogged(loads) : []).Concat(Calls(loads)))
+        foreach (var line in (showsJournal ? NotJournaled(loads) : []).Concat(Calls(loads)))
             yield return line;
     }
 
@@ -59,20 +59,20 @@ internal static class StatusLines
 
     private static StatusLine Error(string text) => new(StatusLineKind.Error, text);
 
-    private static IEnumerable<StatusLine> Unlogged(IReadOnlyList<Load> loads)
+    private static IEnumerable<StatusLine> NotJournaled(IReadOnlyList<Load> loads)
     {
-        var waiting = loads.Where(load => load.WaitsForLog).ToList();
-        foreach (var load in waiting.Where(load => load.LogError is not null))
-            yield return Error($"load {load.Id} of {load.Breach} is not logged: {load.LogError}");
-        waiting.RemoveAll(load => load.LogError is not null);
-        // In a store from before the account log existed, no load is logged.
-        if (waiting.Count > MaxUnlogged)
+        var waiting = loads.Where(load => load.AwaitsJournal).ToList();
+        foreach (var load in waiting.Where(load => load.JournalError is not null))
+            yield return Error($"load {load.Id} of {load.Breach} is not in the journal: {load.JournalError}");
+        waiting.RemoveAll(load => load.JournalError is not null);
+        // In a store from before the journal existed, no load is in the journal.
+        if (waiting.Count > MaxNotJournaled)
         {
-            yield return Note($"{TableFormat.Number(waiting.Count)} loads are not logged yet; those from before: hibp journal write");
+            yield return Note($"{TableFormat.Number(waiting.Count)} loads are not in the journal yet; older ones: hibp journal write");
             yield break;
         }
         foreach (var load in waiting)
-            yield return Note($"load {load.Id} of {load.Breach} is not logged yet");
+            yield return Note($"load {load.Id} of {load.Breach} is not in the journal yet");
     }
 
     private static IEnumerable<StatusLine> Calls(IReadOnlyList<Load> loads)

@@ -7,7 +7,7 @@ internal static class StatusView
     private const int BarCells = 10;
 
     public static IRenderable Create(
-        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsLog, Func<Load, bool> moves, int left = 0)
+        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsJournal, Func<Load, bool> moves, int left = 0)
     {
         var loads = picture.Loads;
         var parts = new List<IRenderable>();
@@ -17,7 +17,7 @@ internal static class StatusView
             parts.Add(Loads(picture, now, mailsPerSecond, moves));
         if (left > 0)
             parts.Add(new Text($"{Count(left, "older load")} not shown: hibp status --all\n"));
-        parts.AddRange(StatusLines.Of(picture, now, showsLog).Select(line => new Text($"{line.Text}\n", new Style(Colour(line.Kind)))));
+        parts.AddRange(StatusLines.Of(picture, now, showsJournal).Select(line => new Text($"{line.Text}\n", new Style(Colour(line.Kind)))));
         parts.Add(picture.Queues.Count > 0 ? Queues(picture.Queues) : new Text("The queues are empty.\n"));
         parts.Add(HostsView.Hosts(picture.Hosts, now));
         return new Rows(parts);

@@ -57,7 +57,7 @@ public sealed record Load
     public bool DuplicatesPossible { get; init; }
     public bool Purged { get; init; }
 
-    /// <summary>The load was recovered from the account log: it has rows, but none was copied in this database.</summary>
+    /// <summary>The load was recovered from the journal: it has rows, but none was copied in this database.</summary>
     public bool IsRecovered => Batches == 0 && LastPosition > 0;
     public string? Error { get; init; }
     public required DateTimeOffset StartedAt { get; init; }
@@ -73,17 +73,17 @@ public sealed record Load
     /// <summary>Expiry of a lease that its owner never released, because the owner crashed.</summary>
     public DateTimeOffset? LeaseRanOutAt { get; init; }
 
-    /// <summary>Catalogue version at the last change to what the account log records of this load.</summary>
-    public long LogVersion { get; init; }
+    /// <summary>Catalogue version at the last change to what the journal records of this load.</summary>
+    public long JournalVersion { get; init; }
 
-    /// <summary>Catalogue version recorded in the newest account log document of this load. Null: there is no document.</summary>
-    public long? LoggedVersion { get; init; }
+    /// <summary>Catalogue version recorded in the newest journal document of this load. Null: there is no document.</summary>
+    public long? JournaledVersion { get; init; }
 
-    /// <summary>When the message for writing the account log was last sent.</summary>
-    public DateTimeOffset? LogMessageAt { get; init; }
+    /// <summary>When the message for writing the journal was last sent.</summary>
+    public DateTimeOffset? JournalMessageAt { get; init; }
 
-    /// <summary>One line: why writing the account log failed.</summary>
-    public string? LogError { get; init; }
+    /// <summary>One line: why writing the journal failed.</summary>
+    public string? JournalError { get; init; }
 
     /// <summary>Progress of the calls to clients. Null: no client is called for this load.</summary>
     public CallProgress? Calls { get; init; }
@@ -92,13 +92,13 @@ public sealed record Load
     public bool AwaitsCalls => Calls is { } calls
         && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
 
-    public bool IsLogged => LoggedVersion >= LogVersion;
+    public bool IsJournaled => JournaledVersion >= JournalVersion;
 
     /// <summary>
-    /// True if the load still has to be written to the account log: it is published and not up to date there, and its rows or its segments
+    /// True if the load still has to be written to the journal: it is published and not up to date there, and its rows or its segments
     /// exist.
     /// </summary>
-    public bool WaitsForLog => PublishedAt is not null && !IsLogged && (LoggedVersion is not null || !Purged);
+    public bool AwaitsJournal => PublishedAt is not null && !IsJournaled && (JournaledVersion is not null || !Purged);
     public SliceCounts Slices { get; init; } = new(0, 0, 0, 0);
     public long Entities { get; init; }
 

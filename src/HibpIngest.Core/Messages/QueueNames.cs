@@ -11,8 +11,8 @@ public static class QueueNames
     /// <summary>Ranges of notifications to send.</summary>
     public const string Mail = "breach-mail";
 
-    /// <summary>Loads to write into the account log.</summary>
-    public const string Log = "breach-log";
+    /// <summary>Loads to write into the journal.</summary>
+    public const string Journal = "breach-log";
 
     /// <summary>Slices to search for the prefixes that clients watch.</summary>
     public const string Calls = "breach-calls";
@@ -35,7 +35,7 @@ public static class QueueNames
 
     /// <summary>All queues, in the order of the flow.</summary>
     public static readonly IReadOnlyList<string> All =
-        [Ingest, Slices, Match, Mail, Log, Calls, Callbacks, PasswordsImport, PasswordsAppend, AccessRollUp, Commands];
+        [Ingest, Slices, Match, Mail, Journal, Calls, Callbacks, PasswordsImport, PasswordsAppend, AccessRollUp, Commands];
 
     /// <summary>All queues, each followed by its poison queue.</summary>
     public static readonly IReadOnlyList<string> AllWithPoison = [.. All.SelectMany(queue => (string[])[queue, queue + PoisonSuffix])];

@@ -71,8 +71,8 @@ public sealed record CatalogueState(long Version, IReadOnlyList<CatalogueBreach>
 /// <param name="Zips">Names of the blobs of its published loads, the newest load's first.</param>
 public sealed record CatalogueBreach(Breach Breach, long Accounts, DateTimeOffset? ModifiedAt, IReadOnlyList<string> Zips)
 {
-    /// <summary>Catalogue version at the last change to what the account log records of the breach or of its published loads.</summary>
-    public long LogVersion { get; init; }
+    /// <summary>Catalogue version at the last change to what the journal records of the breach or of its published loads.</summary>
+    public long JournalVersion { get; init; }
 
     /// <inheritdoc cref="Breach.IsListed"/>
     public bool IsListed => Breach.IsListed;

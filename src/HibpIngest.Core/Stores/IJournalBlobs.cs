@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The account log: blobs that are written once and never changed (docs/account-log.md specifies the names). Errors are those of
+/// The journal: blobs that are written once and never changed (docs/journal.md specifies the names). Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
 public interface IJournalBlobs

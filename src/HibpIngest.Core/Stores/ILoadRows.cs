@@ -1,6 +1,6 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The rows of loads: in the database, in the account log, and recovered from there.</summary>
+/// <summary>The rows of loads: in the database, in the journal, and recovered from there.</summary>
 public interface ILoadRows
 {
     /// <summary>
@@ -13,10 +13,10 @@ public interface ILoadRows
     /// Deletes at most <paramref name="chunkRows"/> rows of a done or failed load. From the first chunk on, the load can't be resumed or
     /// requeued.
     /// </summary>
-    /// <param name="requireLogged">Delete the first chunk only if the load doesn't count, or is in the account log.</param>
+    /// <param name="requireJournaled">Delete the first chunk only if the load doesn't count, or is in the journal.</param>
     /// <returns>The number of deleted rows; 0: the load is marked as purged.</returns>
-    /// <exception cref="Errors.NotPossibleException">No such load, or it is still open, or not logged.</exception>
-    Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireLogged = false);
+    /// <exception cref="Errors.NotPossibleException">No such load, or it is still open, or not in the journal.</exception>
+    Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false);
 
     /// <summary>
     /// Deletes the rows of a listed load up to this position, after their entities were processed. Does nothing for a load that isn't
@@ -25,8 +25,8 @@ public interface ILoadRows
     /// <returns>The number of deleted rows.</returns>
     Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
 
-    /// <summary>Returns the data of a load for the account log.</summary>
-    Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken);
+    /// <summary>Returns the data of a load for the journal.</summary>
+    Task<JournalEntry?> GetJournalEntryAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Divides a load into segments of this many rows, unless that was done before. All rows must be copied and not purged.
@@ -41,18 +41,18 @@ public interface ILoadRows
     /// Records the version that the load's newest document describes, and clears the error; never lowers the version. Does nothing for a
     /// load that is being removed.
     /// </summary>
-    Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken);
+    Task MarkJournaledAsync(long load, long version, CancellationToken cancellationToken);
 
     /// <summary>Clears the recorded log state of a load whose rows all exist, so that it is checked and written again.</summary>
-    Task ForgetLogAsync(long load, CancellationToken cancellationToken);
-    Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken);
+    Task ForgetJournalAsync(long load, CancellationToken cancellationToken);
+    Task MarkJournalMessageSentAsync(long load, CancellationToken cancellationToken);
 
     /// <summary>Records in one line why a load could not be logged.</summary>
-    Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken);
+    Task SetJournalErrorAsync(long load, string error, CancellationToken cancellationToken);
 
     /// <summary>
     /// Recovers a load that is unknown or unpublished here: it becomes done, with its mark, slices and segments, but without rows, and
-    /// sends no mails. The breach's data is updated if the log is newer. For a load that is published here, only the breach's data, a
+    /// sends no mails. The breach's data is updated if the journal is newer. For a load that is published here, only the breach's data, a
     /// replacement, or an assignment to another breach is taken over. Idempotent.
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">Its id, its mark or its blob version belongs to another load here; nothing was

@@ -79,7 +79,7 @@ public sealed record SliceWork(Slice Slice, int Mark, string Breach)
     /// <summary>Expiry of another owner's live lease: no attempt was started.</summary>
     public DateTimeOffset? HeldUntil { get; init; }
 
-    /// <summary>Rows of the load are purged, at least some: read them from the account log.</summary>
+    /// <summary>Rows of the load are purged, at least some: read them from the journal.</summary>
     public bool Purged { get; init; }
 
     /// <summary>All layouts that the slice must be written to.</summary>

@@ -21,7 +21,7 @@ public sealed record JournalEntry
     public required bool IsComplete { get; init; }
 
     /// <summary>
-    /// Nothing of the load is logged: it is being removed, or is unpublished and was superseded or restarted as another load.
+    /// Nothing of the load is in the journal: it is being removed, or is unpublished and was superseded or restarted as another load.
     /// </summary>
     public required bool Stopped { get; init; }
     public required bool Removing { get; init; }
@@ -36,24 +36,24 @@ public sealed record JournalEntry
     public required long Version { get; init; }
 
     /// <summary>Version that the load's newest document describes. Null: there is no document.</summary>
-    public required long? LoggedVersion { get; init; }
-    public bool IsLogged => LoggedVersion >= Version;
+    public required long? JournaledVersion { get; init; }
+    public bool IsJournaled => JournaledVersion >= Version;
     public IReadOnlyList<long> Replaces { get; init; } = [];
 
     /// <summary>The segments in order; none before they are planned.</summary>
     public IReadOnlyList<JournalSegment> Segments { get; init; } = [];
 }
 
-/// <summary>A part of a load that is one blob of the account log.</summary>
+/// <summary>A part of a load that is one blob of the journal.</summary>
 /// <param name="Number">From 1.</param>
 /// <param name="Bytes">Size of the blob; null until it is written.</param>
 public sealed record JournalSegment(int Number, long First, long Last, long? Bytes);
 
 public enum JournalMode
 {
-    /// <summary>Each load is logged once its accounts are in the tables.</summary>
+    /// <summary>Each load is in the journal once its accounts are in the tables.</summary>
     On,
 
-    /// <summary>Nothing is logged: data that SQL loses or purges can only be rebuilt from the archives.</summary>
+    /// <summary>Nothing is in the journal: data that SQL loses or purges can only be rebuilt from the archives.</summary>
     Off,
 }

@@ -1,6 +1,6 @@
 namespace HibpIngest.Stores;
 
-/// <summary>A load as described by the account log.</summary>
+/// <summary>A load as described by the journal.</summary>
 public sealed record LoadRecovery
 {
     public required long Load { get; init; }
@@ -18,7 +18,7 @@ public sealed record LoadRecovery
     /// <summary>Public number of accounts.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>The log's segments, all written; required for a load that is not published here.</summary>
+    /// <summary>The journal's segments, all written; required for a load that is not published here.</summary>
     public required IReadOnlyList<JournalSegment> Segments { get; init; }
 
     /// <summary>Required under the same condition as <see cref="Segments"/>.</summary>

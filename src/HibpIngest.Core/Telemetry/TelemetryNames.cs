@@ -20,7 +20,7 @@ public static class TelemetryNames
         public const string Slice = "slice";
         public const string Match = "match";
         public const string Send = "send";
-        public const string Log = "log";
+        public const string Journal = "log";
         public const string Call = "call";
         public const string Deliver = "deliver";
     }

@@ -5,7 +5,7 @@ namespace HibpIngest.Journal.Files;
 /// <summary>A forward-only, unbuffered stream of a part of a file.</summary>
 internal sealed class FilePart(string path, long offset, long length) : ForwardStream
 {
-    private const string Operation = "reading of the account log";
+    private const string Operation = "reading of the journal";
 
     // The file may be deleted during the read and stays readable.
     private readonly SafeFileHandle _file =

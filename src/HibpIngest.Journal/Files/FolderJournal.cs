@@ -18,11 +18,11 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     private readonly string _root = Path.GetFullPath(folder);
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        Call("creation of the account log's folder", () => Directory.CreateDirectory(_root));
+        Call("creation of the journal's folder", () => Directory.CreateDirectory(_root));
 
     public async IAsyncEnumerable<JournalBlob> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        var found = await Call("listing of the account log", () => List(prefix));
+        var found = await Call("listing of the journal", () => List(prefix));
         foreach (var blob in found)
         {
             cancellationToken.ThrowIfCancellationRequested();
@@ -33,7 +33,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     public Task<long?> FindAsync(string name, CancellationToken cancellationToken)
     {
         var file = new FileInfo(PathOf(name));
-        return Call("look-up in the account log", () => file.Exists ? file.Length : (long?)null);
+        return Call("look-up in the journal", () => file.Exists ? file.Length : (long?)null);
     }
 
     public Task<Stream?> OpenAsync(string name, long offset, long length, CancellationToken cancellationToken)
@@ -41,7 +41,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
         ArgumentOutOfRangeException.ThrowIfNegative(offset);
         ArgumentOutOfRangeException.ThrowIfLessThan(length, 1);
         var path = PathOf(name);
-        return Call<Stream?>("reading of the account log", () =>
+        return Call<Stream?>("reading of the journal", () =>
         {
             try
             {
@@ -63,7 +63,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     public Task DeleteAsync(string name, CancellationToken cancellationToken)
     {
         var path = PathOf(name);
-        return Call("deletion in the account log", () =>
+        return Call("deletion in the journal", () =>
         {
             try
             {
@@ -80,10 +80,10 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     private Task<bool> WriteAsync(string name, Func<Stream, Task> write)
     {
         var path = PathOf(name);
-        return Call("writing of the account log", async () =>
+        return Call("writing of the journal", async () =>
         {
             if (!Directory.Exists(_root))
-                throw new StoreMissingException($"the account log's folder '{_root}' does not exist: create it first");
+                throw new StoreMissingException($"the journal's folder '{_root}' does not exist: create it first");
             if (File.Exists(path))
                 return false;
             var temporary = Directory.CreateDirectory(Path.Combine(_root, TemporaryFolder)).FullName;
@@ -126,7 +126,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     {
         if (name.Length is 0 or > MaxNameLength || name.Split('/').Any(part => !IsName(part)))
             throw new ArgumentException(
-                "a blob of the account log has a name of letters, digits, '-', '_' and '.', in parts by '/' that don't begin or end with a "
+                "a blob of the journal has a name of letters, digits, '-', '_' and '.', in parts by '/' that don't begin or end with a "
                 + "period", nameof(name));
         return Path.Combine(_root, name.Replace('/', Path.DirectorySeparatorChar));
     }

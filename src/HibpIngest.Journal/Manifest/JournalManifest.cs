@@ -104,7 +104,7 @@ public sealed class JournalManifest
             if (length > DocumentLimits.Bytes)
             {
                 throw new BadInputException(
-                    $"'{name}' of the account log has {length} bytes; a document has {DocumentLimits.Bytes} at most");
+                    $"'{name}' of the journal has {length} bytes; a document has {DocumentLimits.Bytes} at most");
             }
             T? document;
             try
@@ -114,17 +114,17 @@ public sealed class JournalManifest
             catch (JsonException e)
             {
                 throw new BadInputException(
-                    $"'{name}' of the account log is not the document it should be (byte {e.BytePositionInLine ?? 0} of line "
+                    $"'{name}' of the journal is not the document it should be (byte {e.BytePositionInLine ?? 0} of line "
                     + $"{(e.LineNumber ?? 0) + 1}): put it back from a backup or a version of the blob", e);
             }
             if (document is null || format(document) != JournalLoadDocument.CurrentFormat)
             {
-                throw new BadInputException($"'{name}' of the account log has format {(document is null ? "none" : format(document))}, "
+                throw new BadInputException($"'{name}' of the journal has format {(document is null ? "none" : format(document))}, "
                     + $"this program knows {JournalLoadDocument.CurrentFormat}: use the newer program");
             }
             return findFault(document) is not { } fault ? document
                 : throw new BadInputException(
-                    $"'{name}' of the account log has {fault}: put it back from a backup or a version of the blob");
+                    $"'{name}' of the journal has {fault}: put it back from a backup or a version of the blob");
         }
     }
 }

@@ -3,7 +3,7 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>Names of the journal's blobs (docs/account-log.md): one folder per load.</summary>
+/// <summary>Names of the journal's blobs (docs/journal.md): one folder per load.</summary>
 public static class JournalNames
 {
     public const string SegmentExtension = ".alog";

@@ -1,7 +1,7 @@
 namespace HibpIngest.Journal.Segments;
 
 /// <summary>
-/// Limits of a segment, which a reader enforces before it allocates (docs/account-log.md). The largest usual segment has 400 batches of
+/// Limits of a segment, which a reader enforces before it allocates (docs/journal.md). The largest usual segment has 400 batches of
 /// 20,000 rows, with two slices each.
 /// </summary>
 public static class SegmentLimits

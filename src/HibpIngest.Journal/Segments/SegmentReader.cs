@@ -122,7 +122,7 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     private static StoreMissingException Missing(string name) =>
-        new($"segment '{name}' is not in the account log, and was expected there: restore the blob, or write it again from its load's "
+        new($"segment '{name}' is not in the journal, and was expected there: restore the blob, or write it again from its load's "
             + "rows");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(

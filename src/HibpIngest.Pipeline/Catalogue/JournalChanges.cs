@@ -26,7 +26,7 @@ public sealed class JournalChanges(WriteJournal log, JournalSchedule schedule)
     }
 
     private static string NotJournaled(HibpException error) =>
-        $"the account log does not have the change yet ({error.Message}): a database restored from the log before it does lacks the "
+        $"the journal does not have the change yet ({error.Message}): a database restored from the journal before it does lacks the "
         + "change; a host's next sweep writes it; to write it now, run the same command again";
 
     private async Task<HibpException?> TryWriteAsync(string breach, bool withSegments, CancellationToken cancellationToken)

@@ -55,7 +55,7 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
         while (true)
         {
             var snapshot = await catalogue.ReadCatalogueAsync(cancellationToken);
-            var changes = snapshot.Breaches.Where(breach => breach.LogVersion <= readers.Version)
+            var changes = snapshot.Breaches.Where(breach => breach.JournalVersion <= readers.Version)
                 .Select(breach => (Before: breach, After: Merge(breach, readers.Breaches)))
                 .Where(change => change.After is not null).ToList();
             var merged = await catalogue.MergeBreachesAsync(

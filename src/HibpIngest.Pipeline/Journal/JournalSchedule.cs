@@ -14,7 +14,7 @@ public sealed class JournalSchedule(
         if (!IsOn)
             return;
         await messages.SendAsync(new JournalMessage { Load = load }, TimeSpan.Zero, cancellationToken);
-        await log.MarkLogMessageSentAsync(load, cancellationToken);
+        await log.MarkJournalMessageSentAsync(load, cancellationToken);
     }
 
     /// <summary>Must be called before a change of a breach: marks its loads as open, so that Sweep finishes them after a crash.</summary>
@@ -42,7 +42,7 @@ public sealed class JournalSchedule(
     }
 
     public async Task<IReadOnlyList<Load>> ListWaitingAsync(string breach, CancellationToken cancellationToken) =>
-        IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.WaitsForLog)] : [];
+        IsOn ? [.. (await loads.ListLoadsAsync(breach, cancellationToken)).Where(load => load.AwaitsJournal)] : [];
 }
 
 /// <summary>A change was made and readers see it, but it isn't in the journal yet.</summary>

@@ -17,10 +17,10 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
 
     private async Task ReadSegmentAsync(Slice slice, int mark, AccountBatch into, CancellationToken cancellationToken)
     {
-        var load = await rows.GetLogEntryAsync(slice.Load, cancellationToken);
+        var load = await rows.GetJournalEntryAsync(slice.Load, cancellationToken);
         var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
             ?? throw new NotPossibleException(
-                $"the rows of load {slice.Load} are purged, and the account log has no segment of slice {slice.Number}: drop its archive "
+                $"the rows of load {slice.Load} are purged, and the journal has no segment of slice {slice.Number}: drop its archive "
                 + "again under another name");
         await using var reader = await SegmentReader.OpenAsync(
             blobs, JournalNames.Segment(JournalNames.Folder(load), segment.First), cancellationToken);
@@ -28,7 +28,7 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
         if (reader.Facts.Load != slice.Load || reader.Facts.Mark != mark || into.FirstPosition != slice.First)
         {
             throw new JournalConflictException(
-                $"the account log has another load's rows instead of load {slice.Load}'s: see hibp journal verify");
+                $"the journal has another load's rows instead of load {slice.Load}'s: see hibp journal verify");
         }
     }
 }

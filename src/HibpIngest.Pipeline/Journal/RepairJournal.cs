@@ -7,12 +7,12 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
     /// <exception cref="NotPossibleException">There is no such load, its rows are purged, or it is being removed.</exception>
     public async Task<int> RunAsync(long load, CancellationToken cancellationToken)
     {
-        var entry = await log.GetLogEntryAsync(load, cancellationToken)
+        var entry = await log.GetJournalEntryAsync(load, cancellationToken)
             ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
         if (entry.Purged || entry.Stopped)
         {
             throw new NotPossibleException($"the rows of load {load} of {entry.Breach.Name} are purged, or are being removed: the "
-                + "missing part of the account log can't be written again; put its blobs back from a copy");
+                + "missing part of the journal can't be written again; put its blobs back from a copy");
         }
         var deleted = 0;
         foreach (var segment in entry.Segments)
@@ -24,7 +24,7 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
             deleted++;
         }
         await open.MarkOpenAsync(load, cancellationToken);
-        await log.ForgetLogAsync(load, cancellationToken);
+        await log.ForgetJournalAsync(load, cancellationToken);
         return deleted;
     }
 

@@ -23,7 +23,7 @@ public sealed class SegmentCopy(ILoadRows rows, IJournalBlobs blobs)
         if (!IsOf(there.Facts, facts) || !there.FooterBytes.Span.SequenceEqual(seal.Footer.Span))
         {
             throw new JournalConflictException(
-                $"'{name}' of the account log differs from the rows of load {load.Load}: was the log restored, or were the "
+                $"'{name}' of the journal differs from the rows of load {load.Load}: was the journal restored, or were the "
                 + "database's rows changed? Move that blob away, then run: hibp journal write");
         }
         return seal.Length;

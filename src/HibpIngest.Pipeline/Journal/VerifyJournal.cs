@@ -10,12 +10,12 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
     public async Task<long> RunAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
     {
-        var entry = await log.GetLogEntryAsync(load, cancellationToken)
+        var entry = await log.GetJournalEntryAsync(load, cancellationToken)
             ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
-        if (!entry.IsLogged)
+        if (!entry.IsJournaled)
         {
             throw new NotPossibleException(
-                $"load {load} of {entry.Breach.Name} is not in the account log, or in an older state: a host writes it, or run: "
+                $"load {load} of {entry.Breach.Name} is not in the journal, or in an older state: a host writes it, or run: "
                 + $"hibp journal write --load {load}");
         }
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
@@ -25,7 +25,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
             || !document.IsOfSameLoad(JournalLoadDocument.Of(entry, store)))
         {
             throw new JournalConflictException(
-                $"folder '{folder}' of the account log {Found(logged)}, but the database has the load as logged: was "
+                $"folder '{folder}' of the journal {Found(logged)}, but the database has the load as logged: was "
                 + "one of the two restored, or changed by hand?");
         }
         var rows = 0L;
@@ -35,14 +35,14 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
             if (!SegmentCopy.IsOf(reader.Facts, SegmentCopy.Facts(entry, store, segment)))
             {
                 throw new JournalConflictException(
-                    $"'{reader.Name}' of the account log is not segment {segment.Number} of load {load}");
+                    $"'{reader.Name}' of the journal is not segment {segment.Number} of load {load}");
             }
             rows += (await reader.VerifyAsync(cancellationToken)).Rows;
             progress?.Report(rows);
         }
         if (rows != entry.LastPosition)
             throw new JournalConflictException(
-                $"the account log has {rows} rows of load {load}, and the database counts {entry.LastPosition}");
+                $"the journal has {rows} rows of load {load}, and the database counts {entry.LastPosition}");
         return rows;
     }
 

@@ -12,7 +12,7 @@ public sealed partial class WriteJournal(
 {
     public async Task<JournalRun?> ClaimAsync(JournalMessage message, CancellationToken cancellationToken)
     {
-        var entry = await database.GetLogEntryAsync(message.Load, cancellationToken);
+        var entry = await database.GetJournalEntryAsync(message.Load, cancellationToken);
         // Blobs that an earlier delivery wrote after the removal and had no time to delete.
         if (entry is null or { Removing: true })
             await DeleteRemovedAsync(message.Load, cancellationToken);
@@ -30,7 +30,7 @@ public sealed partial class WriteJournal(
         var folder = JournalNames.Folder(entry);
         if (await blobs.FindAsync(folder + JournalNames.Removed, cancellationToken) is not null)
         {
-            throw new JournalConflictException($"the account log says that load {entry.Load} of {entry.Breach.Name} was removed, and the "
+            throw new JournalConflictException($"the journal says that load {entry.Load} of {entry.Breach.Name} was removed, and the "
                 + "database has it: was it restored from a backup? Remove the breach again: hibp breach remove");
         }
         try
@@ -51,7 +51,7 @@ public sealed partial class WriteJournal(
     {
         foreach (var load in await schedule.ListWaitingAsync(breach, cancellationToken))
         {
-            if (await database.GetLogEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
+            if (await database.GetJournalEntryAsync(load.Id, cancellationToken) is not { IsComplete: true, Stopped: false } entry)
                 continue;
             if (withSegments || (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null)))
                 await RunAsync(entry, null, cancellationToken, notifiesOthers: false);
@@ -62,7 +62,7 @@ public sealed partial class WriteJournal(
     public async Task<bool> FailAsync(JournalRun work, Exception error)
     {
         var reason = UnexpectedError.Reason(error);
-        await database.SetLogErrorAsync(work.LoadId, reason, CancellationToken.None);
+        await database.SetJournalErrorAsync(work.LoadId, reason, CancellationToken.None);
         LogFailed(work.LoadId, work.Breach, reason);
         return false;
     }
@@ -83,14 +83,14 @@ public sealed partial class WriteJournal(
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
             return;
         // Read again: a load that is published later gets its message then.
-        var published = await database.GetLogEntryAsync(entry.Load, cancellationToken);
-        if (published is { Stopped: false, PublishedAt: not null, IsLogged: false })
+        var published = await database.GetJournalEntryAsync(entry.Load, cancellationToken);
+        if (published is { Stopped: false, PublishedAt: not null, IsJournaled: false })
         {
             await WriteDocumentAsync(folder, JournalLoadDocument.Of(published, store), cancellationToken);
             // A change from its zip's metadata must reach the documents of the breach's other loads too, before this load is closed.
             if (notifiesOthers)
                 await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
-            await database.MarkLoggedAsync(entry.Load, published.Version, CancellationToken.None);
+            await database.MarkJournaledAsync(entry.Load, published.Version, CancellationToken.None);
             LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
         }
     }
@@ -148,7 +148,7 @@ public sealed partial class WriteJournal(
         if (there is not null && !there.IsOfSameLoad(document))
         {
             throw new JournalConflictException(
-                $"the account log has a document of load {document.Load} that describes another load of that number: was the log "
+                $"the journal has a document of load {document.Load} that describes another load of that number: was the journal "
                 + $"restored, or merged from two stores? Move the folder away, then run: hibp journal write --load {document.Load}");
         }
         // Otherwise written by a concurrent run from the same state, or newer.
@@ -158,19 +158,19 @@ public sealed partial class WriteJournal(
 
     [LoggerMessage(
         EventIds.LogLoadSegment, LogLevel.Information,
-        "load {Load}: segment {Segment} of {Segments} written to the account log ({Bytes} bytes)")]
+        "load {Load}: segment {Segment} of {Segments} written to the journal ({Bytes} bytes)")]
     private partial void LogSegment(long load, int segment, int segments, long bytes);
 
     [LoggerMessage(
         EventIds.LogLoadLogged, LogLevel.Information,
-        "load {Load} of {Breach}: written to the account log ({Segments} segments, {Rows} rows)")]
+        "load {Load} of {Breach}: written to the journal ({Segments} segments, {Rows} rows)")]
     private partial void LogLogged(long load, string breach, int segments, long rows);
 
     [LoggerMessage(
-        EventIds.LogLoadHandedOn, LogLevel.Information, "load {Load} of {Breach}: writing to the account log continued by a message")]
+        EventIds.LogLoadHandedOn, LogLevel.Information, "load {Load} of {Breach}: writing to the journal continued by a message")]
     private partial void LogHandedOn(long load, string breach);
 
-    [LoggerMessage(EventIds.LogLoadFailed, LogLevel.Error, "load {Load} of {Breach}: writing to the account log failed: {Reason}")]
+    [LoggerMessage(EventIds.LogLoadFailed, LogLevel.Error, "load {Load} of {Breach}: writing to the journal failed: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 }
 

@@ -55,7 +55,7 @@ public sealed partial class RebuildLayout(
                 break;
             var sources = await sourceFinder.FindAsync(layout, missing, cancellationToken);
             var replay = Replay.Of(
-                [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsLogged))],
+                [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsJournaled))],
                 order.MemoryBytes, layout.WritesRanges, before);
             if (sources.Count > 0)
                 await ReplayAsync(layout, order, sources, replay, cancellationToken);
@@ -276,5 +276,5 @@ internal sealed record Replay
     }
 }
 
-/// <param name="IsLogged">True if it is read from the journal instead of SQL.</param>
-internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsLogged);
+/// <param name="IsJournaled">True if it is read from the journal instead of SQL.</param>
+internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsJournaled);

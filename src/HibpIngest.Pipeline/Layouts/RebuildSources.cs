@@ -14,7 +14,7 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
         var (sources, lost) = (new List<RebuildSource>(), new List<long>());
         foreach (var (load, _) in missing)
         {
-            if (await database.GetLogEntryAsync(load, cancellationToken) is not { } entry)
+            if (await database.GetJournalEntryAsync(load, cancellationToken) is not { } entry)
                 continue;
             if (entry.Segments.Count > 0 && entry.Segments.All(segment => segment.Bytes is not null))
             {
@@ -30,7 +30,7 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
                 sources.Add(OfRows(load, entry.Mark, slices));
         }
         return lost.Count == 0 ? sources
-            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the account log doesn't have "
+            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the journal doesn't have "
                 + $"them: layout {layout.Name} can't be completed; drop the load's archive again under another name");
     }
 
@@ -56,4 +56,4 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
     }
 }
 
-internal sealed record RebuildSource(long Load, int Mark, long Rows, bool IsLogged, IMergeSource Merged);
+internal sealed record RebuildSource(long Load, int Mark, long Rows, bool IsJournaled, IMergeSource Merged);

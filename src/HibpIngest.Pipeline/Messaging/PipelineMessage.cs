@@ -68,9 +68,9 @@ public sealed record MailMessage() : PipelineMessage(TelemetryNames.Spans.Send)
     public required int Last { get; init; }
 }
 
-/// <summary>A load to write into the account log, as far as its batches are committed.</summary>
-[Queue(QueueNames.Log)]
-public sealed record JournalMessage() : PipelineMessage(TelemetryNames.Spans.Log, movesLoad: false)
+/// <summary>A load to write into the journal, as far as its batches are committed.</summary>
+[Queue(QueueNames.Journal)]
+public sealed record JournalMessage() : PipelineMessage(TelemetryNames.Spans.Journal, movesLoad: false)
 {
     public required long Load { get; init; }
 

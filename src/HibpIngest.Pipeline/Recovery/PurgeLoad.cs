@@ -8,21 +8,21 @@ public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal,
     private const int PurgeChunkRows = 50_000;
 
     /// <summary>Deletes a finished load's rows in chunks, after verifying its journal if the load counts. Returns their number.</summary>
-    /// <param name="withoutLog">Confirms that there is no journal, so that only the archive is left.</param>
+    /// <param name="withoutJournal">Confirms that there is no journal, so that only the archive is left.</param>
     /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
     /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
-    public async Task<long> RunAsync(long load, bool withoutLog, IProgress<long>? progress, CancellationToken cancellationToken)
+    public async Task<long> RunAsync(long load, bool withoutJournal, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var found = await database.RequireLoadAsync(load, cancellationToken);
-        if (journal.IsOn && withoutLog)
+        if (journal.IsOn && withoutJournal)
         {
-            throw new NotPossibleException("the account log is on: purged rows must be in it, and --without-log is for a store that "
+            throw new NotPossibleException("the journal is on: purged rows must be in it, and --without-log is for a store that "
                 + "has none (HIBP_JOURNAL=off)");
         }
-        if (!journal.IsOn && !withoutLog)
+        if (!journal.IsOn && !withoutJournal)
         {
             throw new NotPossibleException(
-                $"the account log is off (HIBP_JOURNAL=off), so only its archive is left of load {load} "
+                $"the journal is off (HIBP_JOURNAL=off), so only its archive is left of load {load} "
                 + "once its rows are deleted; if that is intended, run: hibp database purge --without-log");
         }
         if (found.State is not (LoadState.Done or LoadState.Failed))

@@ -31,7 +31,7 @@ public sealed class ReconcileRestoredDatabase(
         else if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
             throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: there is nothing to bring up to "
-                + "date; if it was lost, and the account log was not, run: hibp database restored --empty");
+                + "date; if it was lost, and the journal was not, run: hibp database restored --empty");
         }
         await setup.EnsureIdentityAsync(cancellationToken);
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
@@ -65,7 +65,7 @@ public sealed class ReconcileRestoredDatabase(
         var restored = await database.ListLoadsAsync(null, cancellationToken);
         foreach (var load in restored)
         {
-            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.WaitsForLog || load.AwaitsCalls)
+            if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.AwaitsJournal || load.AwaitsCalls)
                 await register.MarkOpenAsync(load.Id, cancellationToken);
         }
         // Last: until here a start is refused, so that an interruption can't go unnoticed.
@@ -74,7 +74,7 @@ public sealed class ReconcileRestoredDatabase(
         await register.SetMovingOnAsync(false, cancellationToken);
         await change.TryPublishAsync(cancellationToken);
         // The database counts messages from before the backup as in transit: Sweep would wait for them for SweepStaleAge.
-        foreach (var load in restored.Where(load => load.WaitsForLog))
+        foreach (var load in restored.Where(load => load.AwaitsJournal))
             await journal.SendAsync(load.Id, cancellationToken);
         return new ReconciledDatabase(confirmed, started)
         {

@@ -21,30 +21,30 @@ public sealed class RecoverFromJournal(
     internal async Task TakeOverAsync(JournalManifest? logged, CancellationToken cancellationToken)
     {
         if (logged is null)
-            throw new NotPossibleException("an empty database is recovered from the account log, which is off: set HIBP_JOURNAL=on");
+            throw new NotPossibleException("an empty database is recovered from the journal, which is off: set HIBP_JOURNAL=on");
         var plan = RecoveryPlan.Of(logged, null);
         if (plan.Stores.Count == 0)
         {
-            throw new NotPossibleException("the account log has no load: there is nothing to recover an empty database from; name the "
+            throw new NotPossibleException("the journal has no load: there is nothing to recover an empty database from; name the "
                 + "right log in HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
         }
         if (plan.Stores.Count > 1)
         {
-            throw new StoreMismatchException($"the account log has loads of {plan.Stores.Count} stores "
+            throw new StoreMismatchException($"the journal has loads of {plan.Stores.Count} stores "
                 + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of the other stores");
         }
         var store = plan.Stores.Single();
         await StoreSetup.EnsureSchemaAsync(database, cancellationToken);
         if (await database.GetIdentityAsync(cancellationToken) is { } inDatabase && inDatabase.Id != store)
         {
-            throw new StoreMismatchException($"database {database.DisplayName} belongs to store {inDatabase.Id}, and the account log to "
+            throw new StoreMismatchException($"database {database.DisplayName} belongs to store {inDatabase.Id}, and the journal to "
                 + $"store {store}: name an empty database in HIBP_DATABASE");
         }
         await setup.CreateStoresAsync(cancellationToken);
         var inTable = await register.GetIdentityAsync(cancellationToken);
         if (inTable is not null && inTable.Id != store)
         {
-            throw new StoreMismatchException($"the account table belongs to store {inTable.Id}, and the account log to store {store}: use "
+            throw new StoreMismatchException($"the account table belongs to store {inTable.Id}, and the journal to store {store}: use "
                 + "those that belong together, or a fresh storage account");
         }
         var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);

@@ -51,7 +51,7 @@ public sealed partial class RecoverLoads(
         var unknown = new List<PlannedLoad>();
         foreach (var load in plan.Loads)
         {
-            if (await rows.GetLogEntryAsync(load.Document.Load, cancellationToken) is not { } known)
+            if (await rows.GetJournalEntryAsync(load.Document.Load, cancellationToken) is not { } known)
                 unknown.Add(load);
             else
                 await RecoverAsync(run, load, known, cancellationToken);
@@ -102,7 +102,7 @@ public sealed partial class RecoverLoads(
         }
         catch (Exception e) when (e is NotPossibleException or BadInputException or DamagedSegmentException or JournalConflictException)
         {
-            run.Fail($"folder '{folder}' of the account log: {e.Message}");
+            run.Fail($"folder '{folder}' of the journal: {e.Message}");
             LogRefused(document.Load, document.Breach, e.Message);
         }
     }
@@ -241,7 +241,7 @@ public sealed partial class RecoverLoads(
 
     /// <returns>Null if there is no such load, or another load has this number.</returns>
     private async Task<JournalEntry?> FindAsync(string folder, CancellationToken cancellationToken) =>
-        await rows.GetLogEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
+        await rows.GetJournalEntryAsync(JournalNames.LoadOf(folder), cancellationToken) is { } known && JournalNames.Folder(known) == folder
             ? known : null;
 
     private sealed class Run(RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress)
@@ -309,10 +309,10 @@ public sealed partial class RecoverLoads(
     }
 
     [LoggerMessage(
-        EventIds.RecoverLoadsRecovered, LogLevel.Information, "load {Load} of {Breach}: recovered from the account log ({Rows} rows)")]
+        EventIds.RecoverLoadsRecovered, LogLevel.Information, "load {Load} of {Breach}: recovered from the journal ({Rows} rows)")]
     private partial void LogRecovered(long load, string breach, long rows);
 
-    [LoggerMessage(EventIds.RecoverLoadsRefused, LogLevel.Error, "load {Load} of {Breach}: not recovered from the account log: {Reason}")]
+    [LoggerMessage(EventIds.RecoverLoadsRefused, LogLevel.Error, "load {Load} of {Breach}: not recovered from the journal: {Reason}")]
     private partial void LogRefused(long load, string breach, string reason);
 }
 

@@ -63,21 +63,21 @@ internal sealed class RecoveryPlan
             Problems.Add(fault);
         if (number is < 1 or > DocumentLimits.Ids)
         {
-            Problems.Add($"folder '{load.Folder}' of the account log belongs to no load: move it away");
+            Problems.Add($"folder '{load.Folder}' of the journal belongs to no load: move it away");
             return;
         }
         var (id, owner, mark) = load.Removal is { } removal ? (removal.Load, removal.Store, removal.Mark)
             : load.Document is { } document ? (document.Load, document.Store, document.Mark) : (number, store ?? Guid.Empty, 0);
         if (id != number || (load.State == JournaledState.Counts && JournalNames.Folder(load.Document!) != load.Folder))
         {
-            Problems.Add($"folder '{load.Folder}' of the account log has documents of another load: move it away");
+            Problems.Add($"folder '{load.Folder}' of the journal has documents of another load: move it away");
             return;
         }
         if (load.Removal is not null || load.Document is not null)
         {
             if (store is not null && owner != store)
             {
-                Problems.Add($"folder '{load.Folder}' of the account log belongs to another store ({owner}) than this ({store}): move it "
+                Problems.Add($"folder '{load.Folder}' of the journal belongs to another store ({owner}) than this ({store}): move it "
                     + "away, or name the right log in HIBP_JOURNAL_STORAGE");
                 return;
             }
@@ -102,7 +102,7 @@ internal sealed class RecoveryPlan
         }
         catch (BadInputException e)
         {
-            Problems.Add($"folder '{load.Folder}' of the account log: {e.Message}");
+            Problems.Add($"folder '{load.Folder}' of the journal: {e.Message}");
         }
     }
 
@@ -124,7 +124,7 @@ internal sealed class RecoveryPlan
                 if (!same.Exists(load => differ(load, same[0]) && load != same[0]))
                     continue;
                 dropped.UnionWith(same);
-                Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the account log have the "
+                Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the journal have the "
                     + $"same {what}: move away the folders of other stores");
             }
         }

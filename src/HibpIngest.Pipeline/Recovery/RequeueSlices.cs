@@ -13,7 +13,7 @@ public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLo
         if (chosen.Count == 0)
         {
             throw new NotPossibleException(
-                $"the rows of all loads of {breach} are purged, and none is in the account log: drop the archive again");
+                $"the rows of all loads of {breach} are purged, and none is in the journal: drop the archive again");
         }
         var sent = 0;
         foreach (var load in chosen)
@@ -38,5 +38,5 @@ public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLo
 
     /// <summary>True if its rows are in SQL, or in the journal and the load in a state that can be requeued from there.</summary>
     private static bool IsRequeued(Load load) => !load.Purged
-        || (load.LoggedVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
+        || (load.JournaledVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
 }

@@ -17,7 +17,7 @@ public sealed class RecordRemoval(
             return new HashSet<long>();
         IReadOnlyList<RemovedLoad> together = [.. chosen.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
         foreach (var load in chosen)
-            await UnlogAsync(load.Id, together, cancellationToken);
+            await RemoveFromJournalAsync(load.Id, together, cancellationToken);
         var ids = chosen.Select(load => load.Id).ToHashSet();
         foreach (var load in chosen)
         {
@@ -31,13 +31,13 @@ public sealed class RecordRemoval(
     /// <summary>Deletes a removed load's segments and documents, except the document of its removal.</summary>
     public async Task DeleteJournalAsync(long load, CancellationToken cancellationToken)
     {
-        if (await FindLoggedAsync(load, cancellationToken) is { } entry)
+        if (await FindJournaledAsync(load, cancellationToken) is { } entry)
             await WriteJournal.DeleteAsync(blobs, JournalNames.Folder(entry), cancellationToken);
     }
 
-    private async Task UnlogAsync(long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
+    private async Task RemoveFromJournalAsync(long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
     {
-        if (await FindLoggedAsync(load, cancellationToken) is not { } entry)
+        if (await FindJournaledAsync(load, cancellationToken) is not { } entry)
             return;
         var removal = RemovedDocument.Of(entry, (await database.GetIdentityAsync(cancellationToken))!.Id, together);
         await blobs.CreateAsync(cancellationToken); // the container may be missing: another storage account may be configured by now
@@ -47,7 +47,7 @@ public sealed class RecordRemoval(
 
     // Returns a load's entry if the journal may have blobs of it. While the journal is on, that includes every load: one that was not
     // journaled yet would come back with a database from before its removal.
-    private async Task<JournalEntry?> FindLoggedAsync(long load, CancellationToken cancellationToken) =>
-        await database.GetLogEntryAsync(load, cancellationToken) is { } entry
+    private async Task<JournalEntry?> FindJournaledAsync(long load, CancellationToken cancellationToken) =>
+        await database.GetJournalEntryAsync(load, cancellationToken) is { } entry
         && (entry.Segments.Count > 0 || (journal.Value.Mode == JournalMode.On && entry.Mark > 0)) ? entry : null;
 }

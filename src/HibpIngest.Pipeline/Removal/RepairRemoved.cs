@@ -34,7 +34,7 @@ public sealed class RepairRemoved(
             {
                 skipped.Add(there.Removing
                     ? $"load {there.Id} of {there.Breach} is being removed: 'hibp breach remove {there.Breach}' completes that"
-                    : $"load {there.Id} of {there.Breach} is removed in the account log, and the database has it: was it restored?");
+                    : $"load {there.Id} of {there.Breach} is removed in the journal, and the database has it: was it restored?");
             }
             else
             {

@@ -173,7 +173,7 @@ public sealed class StoreSetup(
         {
             throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
                 + "its marks would relabel everyone in the table; use the database it was written from, or another storage account; if "
-                + "that database is lost, 'hibp database restored --empty' recovers this one from the account log");
+                + "that database is lost, 'hibp database restored --empty' recovers this one from the journal");
         }
         if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {

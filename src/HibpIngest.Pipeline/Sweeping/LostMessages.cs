@@ -40,7 +40,7 @@ public sealed partial class LostMessages(
                 LogResent(load.Id, "mail");
                 break;
         }
-        if (AwaitsJournal(load) && !(time.GetUtcNow() - load.LogMessageAt < StaleAge))
+        if (AwaitsJournal(load) && !(time.GetUtcNow() - load.JournalMessageAt < StaleAge))
         {
             LogResent(load.Id, "log");
             await schedules.Journal.SendAsync(load.Id, cancellationToken);
@@ -57,7 +57,7 @@ public sealed partial class LostMessages(
     public bool IsSettled(Load load) =>
         load.Removing || (!AwaitsJournal(load) && !(load.AwaitsCalls && load.State != LoadState.Held) && (
             load.State is LoadState.Done or LoadState.Held || (load.State == LoadState.Failed && load.Slices.Pending == 0)
-            || (load.Purged && (load.LoggedVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
+            || (load.Purged && (load.JournaledVersion is null || (load.State != LoadState.Upserting && load.Slices.Pending == 0)))));
 
     // True if no process works on a load and none of its messages can be in transit: its owner died after the last one was sent, or that
     // was longer ago than a message can stay hidden. Other loads' messages say nothing about this one's.
@@ -80,7 +80,7 @@ public sealed partial class LostMessages(
         await messages.SendSlicesAsync(lost, cancellationToken);
     }
 
-    private bool AwaitsJournal(Load load) => schedules.Journal.IsOn && load.WaitsForLog;
+    private bool AwaitsJournal(Load load) => schedules.Journal.IsOn && load.AwaitsJournal;
 
     [LoggerMessage(EventIds.SweepResent, LogLevel.Warning, "load {Load}: lost {Stage} message sent again")]
     private partial void LogResent(long load, string stage);

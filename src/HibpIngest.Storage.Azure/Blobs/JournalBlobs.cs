@@ -6,10 +6,10 @@ namespace HibpIngest.Storage.Azure.Blobs;
 internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the account log's container", cancellationToken);
+        container.CreateIfMissingAsync("creation of the journal's container", cancellationToken);
 
     public IAsyncEnumerable<JournalBlob> ListAsync(string prefix, CancellationToken cancellationToken) =>
-        container.ListAsync(BlobTraits.None, prefix, "listing of the account log", isOptional: true, cancellationToken)
+        container.ListAsync(BlobTraits.None, prefix, "listing of the journal", isOptional: true, cancellationToken)
             .Select(blob => new JournalBlob(blob.Name, blob.Properties.ContentLength ?? 0));
 
     public async Task<long?> FindAsync(string name, CancellationToken cancellationToken) =>

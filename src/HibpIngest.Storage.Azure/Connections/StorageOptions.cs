@@ -23,7 +23,7 @@ public sealed class StorageOptions
 
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
 
-    public string AccountLogContainer { get; init; } = IJournalBlobs.Container;
+    public string JournalContainer { get; init; } = IJournalBlobs.Container;
 
     public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
 

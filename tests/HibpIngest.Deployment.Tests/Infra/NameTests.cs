@@ -49,7 +49,7 @@ public sealed partial class NameTests
         ["UpsertSlice"] = QueueNames.Slices,
         ["MatchSubscribers"] = QueueNames.Match,
         ["SendNotifications"] = QueueNames.Mail,
-        ["LogLoad"] = QueueNames.Log,
+        ["LogLoad"] = QueueNames.Journal,
         ["CallClients"] = QueueNames.Calls,
         ["DeliverCallbacks"] = QueueNames.Callbacks,
         ["AppendPasswords"] = QueueNames.PasswordsAppend,
@@ -92,7 +92,7 @@ public sealed partial class NameTests
             new[]
             {
                 options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.AccountLogContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer,
+                options.JournalContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer,
                 options.PasswordAppends, undelivered,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));

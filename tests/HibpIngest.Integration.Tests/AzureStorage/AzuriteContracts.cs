@@ -76,9 +76,9 @@ public sealed class AzurePasswordAppendsTests : PasswordAppendsContract
     protected override async Task<IPasswordAppends> NewStoreAsync() => (await AzuriteStorage.OpenAsync()).PasswordAppends;
 }
 
-public sealed class AzureAccountLogBlobsTests : AccountLogBlobsContract
+public sealed class AzureJournalBlobsTests : JournalBlobsContract
 {
-    protected override async Task<IJournalBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).AccountLog;
+    protected override async Task<IJournalBlobs> NewContainerAsync() => (await AzuriteStorage.OpenAsync()).JournalBlobs;
 }
 
 public sealed class AzureUsageTableTests : UsageTableContract

@@ -49,7 +49,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
         await SucceedAsync("breach", "remove", "Removed", "--yes");
         await WaitAsync(host, database, loads => loads.Count == 5);
         var purged = (await database.ListLoadsAsync("Purged", CancellationToken.None))[0].Id;
-        while (!(await database.GetLogEntryAsync(purged, CancellationToken.None))!.IsLogged)
+        while (!(await database.GetJournalEntryAsync(purged, CancellationToken.None))!.IsJournaled)
             await Task.Delay(PollInterval);
         await SucceedAsync("purge", $"{purged}");
 

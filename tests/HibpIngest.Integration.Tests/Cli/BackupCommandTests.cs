@@ -158,7 +158,7 @@ public sealed class BackupCommandTests : IDisposable
         var restored = await RunAsync("restore", In("backup.db"), "--yes");
         Assert.Contains("Loaded again: New.zip.", restored.Output, StringComparison.Ordinal);
         Assert.Contains("Removed again: Gone.", restored.Output, StringComparison.Ordinal);
-        Assert.Contains("loads of the account log: 1 of 1", restored.Error, StringComparison.Ordinal);
+        Assert.Contains("loads of the journal: 1 of 1", restored.Error, StringComparison.Ordinal);
         Assert.Contains("load 2 of Gone: removed", restored.Error, StringComparison.Ordinal);
 
         async Task<HibpResult> RunAsync(params string[] arguments) =>

@@ -137,11 +137,11 @@ public sealed class CommandTests : CommandTestBase
         }
         Variables["HIBP_JOURNAL"] = "on";
         Assert.Empty((await JsonAsync("log", "list", "--json")).GetProperty("loads").EnumerateArray());
-        Assert.Contains("load 1 of Tiny is not logged", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Equal("missing", StatesOf(await JsonAsync("doctor", "--json"))["account log"]);
+        Assert.Contains("load 1 of Tiny is not in the journal", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Equal("missing", StatesOf(await JsonAsync("doctor", "--json"))["journal"]);
         var unlogged = await RunAsync("log", "verify");
         Assert.Equal(1, unlogged.ExitCode);
-        Assert.Contains("load 1 of Tiny is not logged", unlogged.Error, StringComparison.Ordinal);
+        Assert.Contains("load 1 of Tiny is not in the journal", unlogged.Error, StringComparison.Ordinal);
         Assert.Contains("hibp journal write --load 1", (await RunAsync("purge", "1")).FailedWithOneLine(), StringComparison.Ordinal);
 
         Assert.Equal(300, Number(Assert.Single((await JsonAsync("log", "write", "--json")).GetProperty("loads").EnumerateArray()), "rows"));
@@ -172,10 +172,10 @@ public sealed class CommandTests : CommandTestBase
             var incomplete = await RunAsync("log", "verify", "--accounts", "--json");
             Assert.Equal(1, incomplete.ExitCode);
             Assert.Contains("1 accounts of load 1", incomplete.Json.GetProperty("faults")[0].GetString(), StringComparison.Ordinal);
-            await foreach (var blob in stores.AccountLog.ListAsync("", CancellationToken.None))
+            await foreach (var blob in stores.JournalBlobs.ListAsync("", CancellationToken.None))
             {
                 if (blob.Name.EndsWith(".alog", StringComparison.Ordinal))
-                    await stores.AccountLog.DeleteAsync(blob.Name, CancellationToken.None);
+                    await stores.JournalBlobs.DeleteAsync(blob.Name, CancellationToken.None);
             }
         }
         Assert.Contains(".alog", (await RunAsync("log", "verify")).Error, StringComparison.Ordinal);
@@ -445,7 +445,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(
             ["blobs", "mails", "queues", "tables"], states.Where(state => state.Value == "broken").Select(state => state.Key).Order());
         Assert.Equal(
-            ["account log", "clients", "identity", "layouts", "roles", "suppressions"],
+            ["journal", "clients", "identity", "layouts", "roles", "suppressions"],
             states.Where(state => state.Value == "skipped").Select(state => state.Key).Order());
     }
 

@@ -85,7 +85,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
             .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
         Assert.Equal(
             ("ok", "ok", "ok", "ok", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["identity"]));
-        Assert.Equal(("ok", "ok"), (states["layouts"], states["account log"]));
+        Assert.Equal(("ok", "ok"), (states["layouts"], states["journal"]));
     }
 
     [Fact]

@@ -64,7 +64,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(CancellationToken.None));
         Assert.Empty(await rig.Context.Register.ListBehindAsync(CancellationToken.None));
-        Assert.True(load.IsLogged, where);
+        Assert.True(load.IsJournaled, where);
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
         Assert.True(PipelineRig.Expected(0, 12).Order().SequenceEqual(logged.Accounts.Order()), where);
         Assert.Equal((JournaledState.Counts, 2), (logged.State, logged.Segments));

@@ -177,7 +177,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 60);
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
-            await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None);
         // The whole removal runs after a page was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>

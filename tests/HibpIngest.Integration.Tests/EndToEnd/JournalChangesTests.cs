@@ -6,7 +6,7 @@ using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Tests that an operator's change is in the account log when the command ends, or that the command reports otherwise.</summary>
+/// <summary>Tests that an operator's change is in the journal when the command ends, or that the command reports otherwise.</summary>
 public sealed class JournalChangesTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -23,7 +23,7 @@ public sealed class JournalChangesTests
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
         await rig.Context.Get<AssignLoad>().RunAsync(2, "Bold", None);
         Assert.Equal(["Adobe", "Bold"], (await DocumentsAsync(rig)).Select(document => document.Breach));
-        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Journal]);
     }
 
     [Fact]
@@ -34,7 +34,7 @@ public sealed class JournalChangesTests
         await rig.Context.Log.CreateAsync(None);
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
         Assert.Equal([true, true], (await DocumentsAsync(rig)).Select(document => document.Hidden));
-        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
+        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsJournaled));
     }
 
     [Fact]

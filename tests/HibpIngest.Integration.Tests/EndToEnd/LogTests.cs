@@ -13,7 +13,7 @@ using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Tests what the pipeline writes to the account log, and how the log is used.</summary>
+/// <summary>Tests what the pipeline writes to the journal, and how the log is used.</summary>
 public sealed class LogTests
 {
     private const int Rows = 530;
@@ -26,7 +26,7 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await LoadAsync(rig, "Adobe.zip", 0, """{"Title":"Adobe Systems","IsSensitive":true,"BreachDate":"2013-10-04"}""");
         var load = await rig.LoadAsync(1);
-        Assert.True(load is { State: LoadState.Done, IsLogged: true, WaitsForLog: false });
+        Assert.True(load is { State: LoadState.Done, IsJournaled: true, AwaitsJournal: false });
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
         Assert.Equal((1, JournaledState.Counts, Segments), (logged.Load, logged.State, logged.Segments));
         Assert.Equal([JournalNames.Load], logged.Documents);
@@ -70,7 +70,7 @@ public sealed class LogTests
         Assert.Equal([("Adobe", false), ("Bold", false)], logged.Select(load => (load.Document!.Breach, load.Document.Hidden)));
         Assert.All(logged, load => Assert.Contains(JournalNames.Load, load.Documents));
         Assert.Equal([Rows, Rows], logged.Select(load => load.Accounts.Count));
-        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsLogged));
+        Assert.All(await rig.LoadsAsync(), load => Assert.True(load.IsJournaled));
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
@@ -82,15 +82,15 @@ public sealed class LogTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         // All messages for the log are lost.
         await RunWithoutLogAsync(rig);
-        Assert.True((await rig.LoadAsync(1)) is { State: LoadState.Done, WaitsForLog: true });
+        Assert.True((await rig.LoadAsync(1)) is { State: LoadState.Done, AwaitsJournal: true });
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Single(await rig.Context.Register.ListOpenAsync(None));
-        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Log]);
+        Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Journal]);
         clock.Advance(TimeSpan.FromMinutes(21));
         await rig.Context.Get<Sweep>().RunAsync(None);
 
         // Another load's segment is in its place.
-        var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(1, None))!;
         var name = JournalNames.Segment(JournalNames.Folder(entry), 201);
         await using (var other = await StartAsync())
         {
@@ -101,15 +101,15 @@ public sealed class LogTests
         }
         await rig.RunToEndAsync();
         var failed = await rig.LoadAsync(1);
-        Assert.True(failed.WaitsForLog);
-        Assert.Contains(name, failed.LogError, StringComparison.Ordinal);
+        Assert.True(failed.AwaitsJournal);
+        Assert.Contains(name, failed.JournalError, StringComparison.Ordinal);
         Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
 
         await rig.Context.Log.DeleteAsync(name, None);
         clock.Advance(TimeSpan.FromMinutes(21));
         await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.RunToEndAsync();
-        Assert.True((await rig.LoadAsync(1)) is { IsLogged: true, LogError: null });
+        Assert.True((await rig.LoadAsync(1)) is { IsJournaled: true, JournalError: null });
         Assert.Equal(Rows, Assert.Single(await LogContent.ReadAsync(rig.Context.Log)).Accounts.Count);
     }
 
@@ -119,13 +119,13 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var entry = (await rig.Context.Database.GetLogEntryAsync(1, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(1, None))!;
         await rig.Context.Get<WriteJournal>().RunAsync(entry, null, None);
         var before = await ListAsync(rig);
         await rig.ExecuteAsync("UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
-        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(1, None))!, null, None);
         Assert.Equal(before, await ListAsync(rig));
-        Assert.True((await rig.LoadAsync(1)).IsLogged);
+        Assert.True((await rig.LoadAsync(1)).IsJournaled);
     }
 
     [Fact]
@@ -155,7 +155,7 @@ public sealed class LogTests
         await LoadAsync(rig, "Bold.zip", 0);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var entry = (await rig.Context.Database.GetLogEntryAsync(2, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(2, None))!;
         // The breach is removed just before the second segment is committed.
         var uploads = 0;
         var log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, async method =>
@@ -182,9 +182,9 @@ public sealed class LogTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
         var (purge, requeue) = (rig.Context.Get<PurgeLoad>(), rig.Context.Get<RequeueSlices>());
-        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutLog: false, null, None));
-        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutLog: true, null, None));
-        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetLogEntryAsync(1, None))!, null, None);
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutJournal: true, null, None));
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(1, None))!, null, None);
 
         // One flipped bit anywhere in a segment.
         var name = (await ListAsync(rig)).Select(blob => blob.Name)
@@ -195,16 +195,16 @@ public sealed class LogTests
             var damaged = whole.ToArray();
             damaged[at] ^= 4;
             await ReplaceAsync(rig, name, damaged);
-            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutLog: false, null, None));
+            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
             Assert.Contains(name, refused.Message, StringComparison.Ordinal);
         }
         await ReplaceAsync(rig, name, whole[..^1]);
-        await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
         await rig.Context.Log.DeleteAsync(name, None);
-        await Assert.ThrowsAnyAsync<HibpException>(() => purge.RunAsync(1, withoutLog: false, null, None));
+        await Assert.ThrowsAnyAsync<HibpException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
         Assert.Equal(Rows, await CountAsync(rig, "rows"));
         await ReplaceAsync(rig, name, whole);
-        Assert.Equal(Rows, await purge.RunAsync(1, withoutLog: false, null, None));
+        Assert.Equal(Rows, await purge.RunAsync(1, withoutJournal: false, null, None));
         Assert.Equal(0, await CountAsync(rig, "rows"));
 
         // Half of the table is lost and restored from the log; no subscriber is notified again.
@@ -218,7 +218,7 @@ public sealed class LogTests
         Assert.Equal(11, await requeue.RunAsync("Adobe", null, failedOnly: false, None));
         await rig.RunToEndAsync();
         Assert.Equal(table.Keys.Order(), (await rig.TableAsync()).Keys.Order());
-        Assert.True(await rig.LoadAsync(1) is { State: LoadState.Done, Purged: true, IsLogged: true, Accounts: Rows });
+        Assert.True(await rig.LoadAsync(1) is { State: LoadState.Done, Purged: true, IsJournaled: true, Accounts: Rows });
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
@@ -230,9 +230,9 @@ public sealed class LogTests
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: false, null, None));
+            () => rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: false, null, None));
         Assert.Contains("--without-log", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(Rows, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, None));
+        Assert.Equal(Rows, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None));
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
@@ -261,7 +261,7 @@ public sealed class LogTests
         for (var any = true; any;)
         {
             any = false;
-            foreach (var queue in PipelineRig.LoadQueues.Where(name => name != QueueNames.Log).Select(rig.Context.Queues.Get))
+            foreach (var queue in PipelineRig.LoadQueues.Where(name => name != QueueNames.Journal).Select(rig.Context.Queues.Get))
             {
                 foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
                 {
@@ -271,7 +271,7 @@ public sealed class LogTests
                 }
             }
         }
-        await rig.Context.Queues.Get(QueueNames.Log).ClearAsync(None);
+        await rig.Context.Queues.Get(QueueNames.Journal).ClearAsync(None);
     }
 
     private static async Task<JsonDocument> DocumentAsync(PipelineRig rig, string name)

@@ -27,7 +27,7 @@ internal static class RemovalSteps
         Assert.Equal(LoadState.Done, load.State);
         if (purged)
             await rig.Context.Get<PurgeLoad>().RunAsync(
-                load.Id, withoutLog: rig.Options.Journal.Mode == JournalMode.Off, null, None);
+                load.Id, withoutJournal: rig.Options.Journal.Mode == JournalMode.Off, null, None);
         return load;
     }
 

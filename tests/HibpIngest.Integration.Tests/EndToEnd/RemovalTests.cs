@@ -179,7 +179,7 @@ public sealed class RemovalTests
         await ShareMarkAsync(rig, "Adobe.2.zip");
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
-            await rig.Context.Get<PurgeLoad>().RunAsync(load, withoutLog: true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(load, withoutJournal: true, null, None);
         // Interrupted after the first load is removed; then another load arrives.
         var hooks = new HookedPorts(async (_, what) =>
         {

@@ -5,7 +5,7 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>Tests deleting what removed loads, unknown to the database, left in the account log and the tables.</summary>
+/// <summary>Tests deleting what removed loads, unknown to the database, left in the journal and the tables.</summary>
 public sealed class RepairRemovedTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -114,7 +114,7 @@ public sealed class RepairRemovedTests
 
     private static async Task WriteRemovedAsync(PipelineRig rig, long load)
     {
-        var entry = (await rig.Context.Database.GetLogEntryAsync(load, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(load, None))!;
         var store = (await rig.Context.Database.GetIdentityAsync(None))!.Id;
         await rig.Context.Log.WriteAsync(JournalNames.Folder(entry) + JournalNames.Removed, RemovedDocument.Of(entry, store).ToJson(),
             None);

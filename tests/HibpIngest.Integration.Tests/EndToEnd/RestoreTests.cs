@@ -19,7 +19,7 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Tests a database restored from any point, or lost, together with the account log: everything published is as
+/// Tests a database restored from any point, or lost, together with the journal: everything published is as
 /// before, and no notification is sent twice.
 /// </summary>
 public sealed class RestoreTests(ITestOutputHelper output)
@@ -182,7 +182,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await using var rig = await StartAsync(logConnection);
         await MakeChangesAsync(rig);
         var (truth, log, lost) = (await StateAsync(rig), await CountingAsync(rig), await rig.TableAsync());
-        Assert.Empty(await BlobsAsync(rig.OpenAccount().AccountLog));
+        Assert.Empty(await BlobsAsync(rig.OpenAccount().JournalBlobs));
         var (ids, highest) = (await rig.Context.Database.GetIdentityAsync(None), await rig.Context.Database.GetHighestIdsAsync(None));
 
         await using var other = await NewAsync(logConnection);
@@ -334,7 +334,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await raw.AssertShowsAsync("hidden and missing", "Dust", "Elk");
         // The zip without a load is loaded again, and held.
         Assert.Equal(1, moved.Loads);
-        Assert.Null(await fresh.Database.GetLogEntryAsync(1, None));
+        Assert.Null(await fresh.Database.GetJournalEntryAsync(1, None));
         await PipelineRig.RunToEndAsync(fresh);
         await fresh.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(fresh);
@@ -398,7 +398,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
         await StepAsync(() => rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None));
         await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // uploaded again
-        await StepAsync(() => rig.Context.Get<PurgeLoad>().RunAsync(8, withoutLog: false, null, None));
+        await StepAsync(() => rig.Context.Get<PurgeLoad>().RunAsync(8, withoutJournal: false, null, None));
         await StepAsync(async () =>
         {
             // Assigned to another breach; its zip was half processed at a backup.
@@ -450,7 +450,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         Assert.All(await restored.Database.ListLoadsAsync(null, None), load =>
         {
             Assert.True(load.State is LoadState.Done or LoadState.Held, $"{load.Id} of {load.Breach}: {load.State}, {load.Error}");
-            Assert.False(load.WaitsForLog, $"{load.Id} of {load.Breach}");
+            Assert.False(load.AwaitsJournal, $"{load.Id} of {load.Breach}");
         });
     }
 

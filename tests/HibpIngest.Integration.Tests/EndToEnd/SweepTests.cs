@@ -241,7 +241,7 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var requeue = rig.Context.Get<RequeueSlices>();
-        Assert.Equal(300, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutLog: true, null, CancellationToken.None));
+        Assert.Equal(300, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(
             () => requeue.RunAsync("X", null, failedOnly: false, CancellationToken.None));

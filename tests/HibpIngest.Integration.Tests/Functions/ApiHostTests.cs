@@ -42,7 +42,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not one")]
     [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES: expected a whole number")]
     [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS: expected on or off")]
-    [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT is expected")]
+    [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT: expected")]
     public async Task Invalid_settings_are_reported_in_every_response_without_an_exit(string variable, string? value, string expected)
     {
         await using var handler = await StartAsync((variable, value));

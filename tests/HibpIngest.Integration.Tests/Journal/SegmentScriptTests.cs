@@ -4,7 +4,7 @@ using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Integration.Tests.Journal;
 
-/// <summary>Tests that segments can be read by a script written from docs/account-log.md alone.</summary>
+/// <summary>Tests that segments can be read by a script written from docs/journal.md alone.</summary>
 public sealed class SegmentScriptTests : IDisposable
 {
     private readonly TemporaryFolder _folder = new();

@@ -1,4 +1,4 @@
-// Reads a segment of the account log, written from docs/account-log.md alone. Prints a line of JSON with what header
+// Reads a segment of the journal, written from docs/journal.md alone. Prints a line of JSON with what header
 // and footer say, then one for each row: slice, domain, alias. Exit code 1, and why, where a check fails.
 import { readFileSync } from "node:fs";
 import { brotliDecompressSync } from "node:zlib";

@@ -194,7 +194,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("bad line", "hashes.txt", "at byte 43: expected HASH:COUNT with the 40 hex digits of mode sha1")]
     [InlineData("bad line late", "hashes.txt", "found a count that isn't made of digits alone")]
     [InlineData("long line late", "hashes.txt", "found a line of more than 1,024 bytes")]
-    [InlineData("good", "A-B/hashes.txt", "a release's name is expected to be")]
+    [InlineData("good", "A-B/hashes.txt", "release name: expected")]
     [InlineData("good", "a/b/hashes.txt", "found more folders")]
     [InlineData("good", "there/hashes.txt", "has sha1 in pack already")]
     [InlineData("good", "user@example.com.txt", "holds an @")]

@@ -4,7 +4,7 @@ using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A load's content in the account log, with all its rows.</summary>
+/// <summary>A load's content in the journal, with all its rows.</summary>
 /// <param name="Load">The load's number, from its folder.</param>
 /// <param name="State">Whether and how it can be used.</param>
 /// <param name="Segments">Number of segments.</param>

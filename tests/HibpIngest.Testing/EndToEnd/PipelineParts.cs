@@ -110,7 +110,7 @@ internal sealed record PipelineParts
             Heartbeats = account.Heartbeats,
             Blobs = account.Blobs,
             Catalogue = account.Catalogue,
-            Log = account.AccountLog,
+            Log = account.JournalBlobs,
             Clients = account.Clients,
             ApiKeys = account.Keys,
             SignIns = account.SignIns,

@@ -28,7 +28,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>The store's storage accounts after the first.</summary>
     public IReadOnlyList<string> Further { get; init; } = [];
 
-    /// <summary>The account log's storage account, if it is another one.</summary>
+    /// <summary>The journal's storage account, if it is another one.</summary>
     public string? LogConnection { get; init; }
 
     public required TestOptions Options { get; init; }
@@ -58,7 +58,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         var further = new List<string>();
         while (further.Count < storageAccounts - 1)
             further.Add(await AzuriteFixture.NewAccountAsync());
-        // The account log and ranges are off, because they have tests of their own: other tests would write each load
+        // The journal and ranges are off, because they have tests of their own: other tests would write each load
         // three times, and ranges cost the emulator a request per account.
         var options = new TestOptions
         {
@@ -92,7 +92,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return context with
         {
             Time = Time,
-            Log = LogConnection is null ? context.Log : StorageAccount.Open(LogConnection, NullLoggerFactory.Instance).AccountLog,
+            Log = LogConnection is null ? context.Log : StorageAccount.Open(LogConnection, NullLoggerFactory.Instance).JournalBlobs,
         };
     }
 

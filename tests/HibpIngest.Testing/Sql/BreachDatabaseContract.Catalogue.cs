@@ -50,7 +50,7 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await UpsertAsync(Numbered(4));
         await MatchAsync(load.Id);
-        var (before, logged) = (await Database.ReadCatalogueAsync(None), (await Database.GetLogEntryAsync(load.Id, None))!.Version);
+        var (before, logged) = (await Database.ReadCatalogueAsync(None), (await Database.GetJournalEntryAsync(load.Id, None))!.Version);
         var merge = new BreachMerge("adobe", new BreachMetadata { Title = "Told" }, Hidden: true, Now.AddDays(-1));
         Assert.False(await Database.MergeBreachesAsync(before.Version - 1, [merge], 40, None));
         Assert.Equal(before.Version, (await Database.ReadCatalogueAsync(None)).Version);
@@ -59,9 +59,9 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.MergeBreachesAsync(before.Version, [merge], 40, None));
         var after = await Database.ReadCatalogueAsync(None);
         var breach = Assert.Single(after.Breaches);
-        Assert.Equal((40, "Told", true, 40), (after.Version, breach.Breach.Metadata.Title, breach.Breach.Hidden, breach.LogVersion));
+        Assert.Equal((40, "Told", true, 40), (after.Version, breach.Breach.Metadata.Title, breach.Breach.Hidden, breach.JournalVersion));
         Assert.Equal(Now.AddDays(-1), breach.ModifiedAt);
-        Assert.True((await Database.GetLogEntryAsync(load.Id, None))!.Version > logged);
+        Assert.True((await Database.GetJournalEntryAsync(load.Id, None))!.Version > logged);
         Assert.True(await Database.MergeBreachesAsync(40, [], 39, None));
         Assert.Equal(41, (await Database.ReadCatalogueAsync(None)).Version);
     }

@@ -20,8 +20,9 @@ public abstract partial class BreachDatabaseContract
         var load = (await Database.GetLoadAsync(id, None))!;
         Assert.True(load is
         {
-            State: LoadState.Done, Purged: true, IngestComplete: true, IsLogged: true, WaitsForLog: false, IsRecovered: true, Attempts: 0,
-            HeldBecause: null, Error: null, Accounts: 13, LastPosition: 14, MatchedPosition: 14, Notifications.Total: 0, Mark: 41,
+            State: LoadState.Done, Purged: true, IngestComplete: true, IsJournaled: true, AwaitsJournal: false, IsRecovered: true,
+            Attempts: 0, HeldBecause: null, Error: null, Accounts: 13, LastPosition: 14, MatchedPosition: 14, Notifications.Total: 0,
+            Mark: 41,
         });
         Assert.Equal(
             (Published, Published, order.StartedAt, order.Blob, 5, 1.0),
@@ -30,9 +31,9 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             order.Slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)),
             (await Database.ListSlicesAsync(id, false, None)).Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
-        var entry = (await Database.GetLogEntryAsync(id, None))!;
+        var entry = (await Database.GetJournalEntryAsync(id, None))!;
         Assert.Equal(order.Segments, entry.Segments);
-        Assert.True(entry is { IsLogged: true, Purged: true, IsComplete: true, Stopped: false, Version: 70, Generation: 2 });
+        Assert.True(entry is { IsJournaled: true, Purged: true, IsComplete: true, Stopped: false, Version: 70, Generation: 2 });
         var breach = (await Database.GetBreachAsync("adobe", None))!;
         Assert.Equal(
             ("Adobe", "Adobe Systems", BreachFlags.Sensitive, true, order.Breach.PublishedAt),
@@ -44,7 +45,7 @@ public abstract partial class BreachDatabaseContract
 
         // A recovered load behaves like a purged one.
         Assert.Equal((0, 14), (await Database.CountMissingAsync(1, None), await Database.CountMissingAsync(2, None)));
-        Assert.Equal(0, await Database.PurgeRowsAsync(id, 3, None, requireLogged: true));
+        Assert.Equal(0, await Database.PurgeRowsAsync(id, 3, None, requireJournaled: true));
         Assert.Equal([2], (await Database.RequeueSlicesAsync(id, 2, failedOnly: false, None)).Select(slice => slice.Number));
         Assert.True((await Database.BeginSliceAsync(id, 2, MaxTries, None)) is { Purged: true, Mark: 41 });
         await Database.CompleteSliceAsync(id, 2, 3, None);
@@ -90,7 +91,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(found is
         {
             State: LoadState.Done, Purged: true, IsRecovered: true, LastPosition: 14, HeldBecause: null, Error: null, LeaseExpiresAt: null,
-            IsLogged: true, PublishedAt: not null, Notifications.Total: 0, Slices.Done: 5, Slices.Total: 5,
+            IsJournaled: true, PublishedAt: not null, Notifications.Total: 0, Slices.Done: 5, Slices.Total: 5,
         });
         Assert.Equal(0, await CountAsync("notifications"));
         Assert.Equal(0, await CountAsync("rows"));
@@ -118,7 +119,7 @@ public abstract partial class BreachDatabaseContract
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive, false), (breach.Metadata.Title, breach.Metadata.Flags, breach.Hidden));
         Assert.Equal((order.Breach.PublishedAt, 4), (breach.PublishedAt, await CountAsync("rows")));
-        Assert.True(await Database.GetLoadAsync(load.Id, None) is { IsLogged: true, IsRecovered: false, Purged: false, Accounts: 4 });
+        Assert.True(await Database.GetLoadAsync(load.Id, None) is { IsJournaled: true, IsRecovered: false, Purged: false, Accounts: 4 });
 
         // The load was assigned to another breach since.
         order = Known(load, version + 9, "Bold");
@@ -137,7 +138,7 @@ public abstract partial class BreachDatabaseContract
         await Database.RecoverLoadAsync(
             order with { Breach = order.Breach with { Metadata = new BreachMetadata(), Hidden = true, IsReported = false } }, None);
         Assert.True((await Database.GetBreachAsync("Adobe", None))!.Hidden);
-        Assert.True(await Database.GetLoadAsync(id, None) is { WaitsForLog: true, LoggedVersion: 70, LogVersion: > 70 });
+        Assert.True(await Database.GetLoadAsync(id, None) is { AwaitsJournal: true, JournaledVersion: 70, JournalVersion: > 70 });
     }
 
     [Fact]
@@ -150,7 +151,7 @@ public abstract partial class BreachDatabaseContract
         await Database.RecoverLoadAsync(Recovery(newer) with { Blob = Blob("Bold.zip", "\"0x2\"") }, None);
         Assert.True(await Database.GetLoadAsync(old, None) is { PublishedAt: null, State: LoadState.Done, Purged: true } replaced
             && replaced.ReplacedBy == newer);
-        Assert.Equal([old], (await Database.GetLogEntryAsync(newer, None))!.Replaces);
+        Assert.Equal([old], (await Database.GetJournalEntryAsync(newer, None))!.Replaces);
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(
             Recovery(old) with { ReplacedBy = newer, Blob = Blob("Bold.zip"), Mark = 42 }, None));
 

@@ -257,9 +257,9 @@ public sealed class FormatTests
         { "a.sql", Tar(("a", [1])), "found a tar archive" },
         { "a.sql", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 1], "found an xz file" },
         { "a.csv", Bytes("BZh91AY&SY"), "found a bzip2 file" },
-        { "a.gz", Zip(true, ("a", [1])), "is no gzip file, as its name says: found a zip archive" },
-        { "a.tgz", Tar(("a", [1])), "is no gzip file, as its name says: found a tar archive" },
-        { "a.tar", Gzip(Tar(("a", [1]))), "is no tar archive, as its name says: found a gzip file" },
+        { "a.gz", Zip(true, ("a", [1])), "is not a gzip file, as its name says: found a zip archive" },
+        { "a.tgz", Tar(("a", [1])), "is not a gzip file, as its name says: found a tar archive" },
+        { "a.tar", Gzip(Tar(("a", [1]))), "is not a tar archive, as its name says: found a gzip file" },
         { "a.tar", Bytes(Lines(100, 1)), "found something else" },
     };
 

@@ -18,7 +18,7 @@ public sealed class JournalBlobsTests
         await using var server = await LoopbackServer.StartAsync(
             (context, number, _) => AnswerAsync(context, number, conditions, replaced: false, opened.Task));
         using var account = Open(server);
-        await using var stream = (await account.AccountLog.OpenAsync("1/a.alog", 1_000, 90_000, CancellationToken.None))!;
+        await using var stream = (await account.JournalBlobs.OpenAsync("1/a.alog", 1_000, 90_000, CancellationToken.None))!;
         opened.SetResult();
         using var read = new MemoryStream();
         await stream.CopyToAsync(read);
@@ -35,7 +35,7 @@ public sealed class JournalBlobsTests
         await using var server = await LoopbackServer.StartAsync(
             (context, number, _) => AnswerAsync(context, number, [], replaced: true, opened.Task));
         using var account = Open(server);
-        await using var stream = (await account.AccountLog.OpenAsync("1/a.alog", 0, 90_000, CancellationToken.None))!;
+        await using var stream = (await account.JournalBlobs.OpenAsync("1/a.alog", 0, 90_000, CancellationToken.None))!;
         opened.SetResult();
         var e = await Assert.ThrowsAnyAsync<HibpException>(() => stream.CopyToAsync(Stream.Null));
         Assert.Contains("reading of blob '1/a.alog' failed: status 412", e.Message, StringComparison.Ordinal);

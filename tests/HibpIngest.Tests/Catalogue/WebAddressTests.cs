@@ -23,7 +23,7 @@ public sealed class WebAddressTests
     [InlineData("https://example.com/#a")]
     public void An_invalid_HIBP_WEB_URL_is_rejected_by_name(string setting) =>
         Assert.StartsWith(
-            "HIBP_WEB_URL is expected", Assert.Throws<WrongSettingsException>(() => Read(setting)).Message, StringComparison.Ordinal);
+            "HIBP_WEB_URL: expected", Assert.Throws<WrongSettingsException>(() => Read(setting)).Message, StringComparison.Ordinal);
 
     private static PipelineSettings Read(string? setting) =>
         PipelineSettings.Read(null, null, setting is null ? new Hashtable() : new Hashtable { ["HIBP_WEB_URL"] = setting });

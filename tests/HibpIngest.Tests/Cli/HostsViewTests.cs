@@ -102,7 +102,8 @@ public sealed partial class HostsViewTests
         Assert.Empty(HostsView.Unserved([.. queues.Select(queue => queue with { Messages = 0 })], [], Now));
 
         var status = StatusView.Create(
-            new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now, 10, showsLog: true, _ => true);
+            new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now, 10,
+            showsJournal: true, _ => true);
         var text = new StringWriter();
         Screen.Create(text).Write(status);
         Assert.Contains("3 messages wait for a host with the role 'call'", text.ToString(), StringComparison.Ordinal);

@@ -129,7 +129,7 @@ public sealed class LoadFiguresTests
         Assert.DoesNotContain("failed", LoadFigures.Line(failed), StringComparison.Ordinal);
         var text = new StringWriter();
         Screen.Create(text).Write(StatusView.Create(
-            new StatusPicture([failed], [], [], [], []), run.Ended, 10, showsLog: false, _ => true));
+            new StatusPicture([failed], [], [], [], []), run.Ended, 10, showsJournal: false, _ => true));
         Assert.DoesNotContain("load 1 of Adobe failed", text.ToString(), StringComparison.Ordinal);
         Assert.Contains("load 1 of Adobe is published; writing slices of it again failed", text.ToString(), StringComparison.Ordinal);
         Assert.Contains("100%", text.ToString(), StringComparison.Ordinal);
@@ -141,7 +141,7 @@ public sealed class LoadFiguresTests
         var run = Simulation.Run(1, 500, 8, 5, 30);
         var text = new StringWriter();
         Screen.Create(text).Write(StatusView.Create(
-            new StatusPicture([run.LoadAt(run.Ended)], [], [], [], []), run.Ended, 10, showsLog: false, _ => true));
+            new StatusPicture([run.LoadAt(run.Ended)], [], [], [], []), run.Ended, 10, showsJournal: false, _ => true));
         Assert.Contains(" rows/s ", text.ToString(), StringComparison.Ordinal);
         Assert.Contains(" accounts/s ", text.ToString(), StringComparison.Ordinal);
     }

@@ -81,7 +81,7 @@ public sealed class RemovalViewTests
         static string Text(StatusPicture picture)
         {
             var text = new StringWriter();
-            Screen.Create(text).Write(StatusView.Create(picture, Now, 10, showsLog: false, _ => true));
+            Screen.Create(text).Write(StatusView.Create(picture, Now, 10, showsJournal: false, _ => true));
             return text.ToString();
         }
     }

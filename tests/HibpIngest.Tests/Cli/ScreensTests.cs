@@ -43,9 +43,9 @@ public sealed class ScreensTests
 
     private static readonly Dictionary<string, Action<Screen>> Screens = new()
     {
-        ["status"] = screen => screen.Show(StatusView.Create(Busy(), Now, mailsPerSecond: 10, showsLog: true, _ => true, left: 12)),
+        ["status"] = screen => screen.Show(StatusView.Create(Busy(), Now, mailsPerSecond: 10, showsJournal: true, _ => true, left: 12)),
         ["status-empty"] = screen =>
-            screen.Show(StatusView.Create(new StatusPicture([], [], [], [], []), Now, mailsPerSecond: 10, showsLog: true, _ => true)),
+            screen.Show(StatusView.Create(new StatusPicture([], [], [], [], []), Now, mailsPerSecond: 10, showsJournal: true, _ => true)),
         ["progress"] = screen =>
         {
             foreach (var load in Busy().Loads)
@@ -235,7 +235,7 @@ public sealed class ScreensTests
         Slices = new SliceCounts(0, 0, 16, 0),
         Notifications = new NotificationCounts(0, 12, 0),
         PublishedAt = Now.AddMinutes(-3),
-        LoggedVersion = 0,
+        JournaledVersion = 0,
         Checkpoint = new LoadCheckpoint { Rejected = Rejected() },
     };
 

@@ -167,11 +167,13 @@ public sealed class UsageTests
     [InlineData("load resume abc", "'abc' is not the number of a load, which 'hibp status' shows")]
     [InlineData("database purge abc", "'abc' is not the number of a load, which 'hibp status' shows")]
     [InlineData("run --accounts many", "--accounts: expected a whole number, found 'many'")]
-    [InlineData("run --roles everything", "'everything' is not a role: expected ingest, upsert, notify, call, sweep, passwords, log, access, web")]
+    [InlineData(
+        "run --roles everything", "'everything' is not a role: expected ingest, upsert, notify, call, sweep, passwords, log, access, web")]
     [InlineData("run --roles ,", "--roles names no role: ingest, upsert, notify, call, sweep, passwords, log, access, web")]
     [InlineData("breach set Adobe --date 2999-01-01", "--date 2999-01-01 is in the future: when was it breached?")]
     [InlineData("breach set Adobe --date yesterday", "--date takes a date as yyyy-MM-dd")]
-    [InlineData("breach set Adobe --domain not.a.domain!", "--domain: expected the domain of a site, as example.com, found 'not.a.domain!'")]
+    [InlineData(
+        "breach set Adobe --domain not.a.domain!", "--domain: expected the domain of a site, as example.com, found 'not.a.domain!'")]
     [InlineData("breach set Adobe --domain adobe", "--domain: expected the domain of a site, as example.com, found 'adobe'")]
     public void Invalid_command_line_is_explained_with_a_suggestion(string line, string expected) =>
         Assert.Equal([expected], ErrorsOf(line));

@@ -44,7 +44,7 @@ public sealed class HostServicesTests
         Assert.Equal(["HIBP_JOURNAL_STORAGE", "HIBP_STORAGE_2"], connections.Messages.Select(message => message.Split(':')[0]));
         var keys = Assert.Throws<WrongSettingsException>(
             () => Add(folder, ("HIBP_SECRET_KEY", "short"), ("HIBP_SUPPRESSION_KEY", "short")).OpenHibp());
-        Assert.Equal(["HIBP_SECRET_KEY", "HIBP_SUPPRESSION_KEY"], keys.Messages.Select(message => message.Split(' ')[0]));
+        Assert.Equal(["HIBP_SECRET_KEY", "HIBP_SUPPRESSION_KEY"], keys.Messages.Select(message => message.Split(':')[0]));
     }
 
     private static IServiceCollection Add(TemporaryFolder folder, params (string Name, string Value)[] variables)

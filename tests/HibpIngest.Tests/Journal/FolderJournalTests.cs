@@ -2,7 +2,7 @@ using HibpIngest.Journal.Files;
 
 namespace HibpIngest.Tests.Journal;
 
-public sealed class FolderJournalTests : AccountLogBlobsContract, IDisposable
+public sealed class FolderJournalTests : JournalBlobsContract, IDisposable
 {
     private readonly TemporaryFolder _folder = new();
 

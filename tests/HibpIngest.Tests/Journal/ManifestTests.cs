@@ -17,7 +17,7 @@ public sealed class ManifestTests
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
         var folder = JournalNames.Folder(load);
         Assert.Equal($"0000000007-{expected}/", folder);
-        var page = DocumentFiles.Read("docs/account-log.md");
+        var page = DocumentFiles.Read("docs/journal.md");
         Assert.Contains($"`{folder}`", page, StringComparison.Ordinal);
         Assert.Contains($"`{JournalNames.Segment(folder, 1)}`", page, StringComparison.Ordinal);
         Assert.Contains($"`{JournalNames.Document(folder, 42)}`", page, StringComparison.Ordinal);
@@ -31,7 +31,7 @@ public sealed class ManifestTests
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
-        var page = DocumentFiles.Read("docs/account-log.md");
+        var page = DocumentFiles.Read("docs/journal.md");
         var json = JsonExample(page);
         await WriteAsync(log, "0000000007-a/load.json", json);
         var read = Assert.Single((await JournalManifest.ReadAsync(log, None)).Loads);
@@ -95,7 +95,7 @@ public sealed class ManifestTests
         Breach = null!,
         ModifiedAt = null,
         Version = 0,
-        LoggedVersion = null,
+        JournaledVersion = null,
     };
 
     private static string JsonExample(string page)

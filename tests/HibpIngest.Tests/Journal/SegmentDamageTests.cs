@@ -136,7 +136,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     [InlineData("01", "ends before its last domain")]
     [InlineData("01 03 612E62 02 01 78 01 79", "shorter than one can be")]
     [InlineData("01 0F 612E6263 02 01 78 01 79", "longer than what is left")]
-    [InlineData("01 04 612E2063 02 01 78 01 79", "a domain holds what is no printable")]
+    [InlineData("01 04 612E2063 02 01 78 01 79", "a domain holds a byte that is not a printable")]
     [InlineData("01 04 612E6263 00", "has no rows")]
     [InlineData("01 04 612E6263 03 01 78 01 79 01 7A", "more than are left")]
     [InlineData("01 04 612E6263 01 01 78", "fewer rows than its frame")]
@@ -151,7 +151,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     [InlineData("01 04 612E6263 02 01 78 01 77", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 01 78", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 02 7879", "aliases are not in order")]
-    [InlineData("01 04 612E6263 02 01 78 01 7F", "an alias holds what is no printable")]
+    [InlineData("01 04 612E6263 02 01 78 01 7F", "an alias holds a byte that is not a printable")]
     [InlineData("01 04 612E6263 02 01 78 01 79 00", "continues after its last row")]
     public async Task Payload_that_breaks_a_rule_is_refused(string hex, string? problem)
     {

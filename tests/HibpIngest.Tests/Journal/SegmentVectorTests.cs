@@ -4,10 +4,10 @@ using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests the segments that docs/account-log.md shows, byte by byte.</summary>
+/// <summary>Tests the segments that docs/journal.md shows, byte by byte.</summary>
 public sealed partial class SegmentVectorTests
 {
-    private const string Document = "docs/account-log.md";
+    private const string Document = "docs/journal.md";
 
     /// <summary>Slices 3 and 4 of the document.</summary>
     private static readonly (string Domain, string Alias)[][] Slices =

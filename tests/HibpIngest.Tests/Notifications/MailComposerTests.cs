@@ -318,7 +318,7 @@ public sealed class MailComposerTests
     [InlineData("a\r\nBcc: x <a@b.example>")]
     [InlineData("<a@b.example> <c@d.example>")]
     public void Invalid_sender_setting_is_refused(string text) => Assert.StartsWith(
-        "HIBP_MAIL_FROM is expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
+        "HIBP_MAIL_FROM: expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
 
     [Fact]
     public void Non_ascii_sender_name_round_trips()

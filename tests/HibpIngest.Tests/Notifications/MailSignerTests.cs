@@ -83,11 +83,11 @@ public sealed class MailSignerTests
         var key = rsa.ExportPkcs8PrivateKeyPem();
         foreach (var (domain, selector, given, says) in new (string?, string?, string?, string)[]
         {
-            (null, "one", key, "HIBP_DKIM_DOMAIN is expected together with"),
-            ("hibp.test", null, key, "HIBP_DKIM_SELECTOR is expected together with"),
-            ("hibp.test", "one", null, "HIBP_DKIM_KEY is expected together with"),
-            ("hibp test", "one", key, "HIBP_DKIM_DOMAIN is expected to"),
-            ("hibp.test", "one; d=eve", key, "HIBP_DKIM_SELECTOR is expected to"),
+            (null, "one", key, "HIBP_DKIM_DOMAIN: expected together with"),
+            ("hibp.test", null, key, "HIBP_DKIM_SELECTOR: expected together with"),
+            ("hibp.test", "one", null, "HIBP_DKIM_KEY: expected together with"),
+            ("hibp test", "one", key, "HIBP_DKIM_DOMAIN: expected"),
+            ("hibp.test", "one; d=eve", key, "HIBP_DKIM_SELECTOR: expected"),
             ("hibp.test", "one", small.ExportPkcs8PrivateKeyPem(), "found an RSA key of 1024 bits"),
             ("hibp.test", "one", elliptic.ExportPkcs8PrivateKeyPem(), "found another key"),
             ("hibp.test", "one", rsa.ExportSubjectPublicKeyInfoPem(), "found something else"),

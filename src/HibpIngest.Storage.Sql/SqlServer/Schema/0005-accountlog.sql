@@ -1,4 +1,4 @@
--- The state of loads in the account log. A version is the catalogue_version at the last change of the data that
+-- The state of loads in the journal. A version is the catalogue_version at the last change of the data that
 -- the log records of a breach or load.
 ALTER TABLE dbo.breaches ADD log_version bigint NOT NULL CONSTRAINT breaches_log DEFAULT 0;
 ALTER TABLE dbo.loads ADD log_version bigint NOT NULL CONSTRAINT loads_log DEFAULT 0;

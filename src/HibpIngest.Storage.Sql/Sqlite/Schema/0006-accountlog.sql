@@ -1,4 +1,4 @@
--- The state of loads in the account log. A version is the catalogue_version at the last change of the data that
+-- The state of loads in the journal. A version is the catalogue_version at the last change of the data that
 -- the log records of a breach or load.
 ALTER TABLE breaches ADD COLUMN log_version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE loads ADD COLUMN log_version INTEGER NOT NULL DEFAULT 0;

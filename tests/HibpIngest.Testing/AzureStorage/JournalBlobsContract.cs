@@ -1,7 +1,7 @@
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="IJournalBlobs"/>.</summary>
-public abstract class AccountLogBlobsContract
+public abstract class JournalBlobsContract
 {
     /// <summary>Returns a container that doesn't exist yet.</summary>
     protected abstract Task<IJournalBlobs> NewContainerAsync();

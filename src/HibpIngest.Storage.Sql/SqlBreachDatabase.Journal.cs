@@ -4,21 +4,21 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    // Condition on a load l: the account log records it. That includes a published load that was restarted as another one since.
-    private const string MayBeLogged =
+    // Condition on a load l: the journal records it. That includes a published load that was restarted as another one since.
+    private const string MayBeJournaled =
         "l.removing = 0 AND (l.published_at IS NOT NULL OR (l.superseded = 0 AND l.superseded_by IS NULL))";
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Read in several statements: a change of what is logged raises the version of the row it changes, so an inconsistent entry is logged
-    /// again.
+    /// Read in several statements: a change of what the journal records raises the version of the row that it changes, so an
+    /// inconsistent entry is written again.
     /// </remarks>
-    public Task<JournalEntry?> GetLogEntryAsync(long load, CancellationToken cancellationToken) => ReadAsync(async session =>
+    public Task<JournalEntry?> GetJournalEntryAsync(long load, CancellationToken cancellationToken) => ReadAsync(async session =>
     {
         var entry = await session.FirstAsync($"""
             SELECT COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.generation, l.started_at, l.settings, l.last_position, l.accounts,
                 l.ingest_complete,
-                CAST(CASE WHEN {MayBeLogged} THEN 0 ELSE 1 END AS bit) AS stopped,
+                CAST(CASE WHEN {MayBeJournaled} THEN 0 ELSE 1 END AS bit) AS stopped,
                 l.removing, l.purging,
                 l.published_at AS load_published_at, b.name, b.metadata, b.hidden, b.published_at, b.modified_at,
                 CASE WHEN l.log_version > b.log_version THEN l.log_version ELSE b.log_version END AS log_version, l.logged_version
@@ -42,7 +42,7 @@ public abstract partial class SqlBreachDatabase
                 Breach = ReadBreach(row),
                 ModifiedAt = row.TimeOrNull("modified_at"),
                 Version = row.Int64("log_version"),
-                LoggedVersion = row.Int64OrNull("logged_version"),
+                JournaledVersion = row.Int64OrNull("logged_version"),
             },
             OfLoad(load));
         return entry is null ? null : entry with
@@ -62,7 +62,7 @@ public abstract partial class SqlBreachDatabase
             var existing = await ReadSegmentsAsync(session, load);
             var last = await session.NumberAsync($"""
                 SELECT l.last_position FROM dbo.loads l
-                WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeLogged}
+                WHERE l.id = @load AND l.ingest_complete = 1 AND l.purging = 0 AND {MayBeJournaled}
                 """, OfLoad(load));
             if (existing.Count > 0 || last is not { } rows)
                 return existing;
@@ -82,23 +82,23 @@ public abstract partial class SqlBreachDatabase
         "UPDATE dbo.log_segments SET bytes = @bytes WHERE load_id = @load AND number = @segment",
         cancellationToken, OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes));
 
-    public Task MarkLoggedAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync("""
+    public Task MarkJournaledAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET logged_version = CASE WHEN logged_version > @version THEN logged_version ELSE @version END,
             log_error = NULL
         WHERE id = @load AND removing = 0
         """, cancellationToken, OfLoad(load), BigInt("@version", version));
 
-    public Task ForgetLogAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task ForgetJournalAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         const string Forget = "UPDATE dbo.loads SET logged_version = NULL WHERE id = @load AND purging = 0";
         if (await session.ExecuteAsync(Forget, OfLoad(load)) == 1)
             await session.ExecuteAsync("UPDATE dbo.log_segments SET bytes = NULL WHERE load_id = @load", OfLoad(load));
     }, cancellationToken);
 
-    public Task MarkLogMessageSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+    public Task MarkJournalMessageSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET log_message_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetLogErrorAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(
+    public Task SetJournalErrorAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET log_error = @error WHERE id = @load", cancellationToken, OfLoad(load), Line("@error", error));
 
     // Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.

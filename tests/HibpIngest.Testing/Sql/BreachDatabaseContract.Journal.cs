@@ -16,12 +16,12 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty(await Database.PlanSegmentsAsync(load.Id + 1, 3, None));
 
         await Database.MarkSegmentWrittenAsync(load.Id, 2, 4_711, None);
-        var entry = (await Database.GetLogEntryAsync(load.Id, None))!;
+        var entry = (await Database.GetJournalEntryAsync(load.Id, None))!;
         Assert.Equal([null, 4_711, null], entry.Segments.Select(segment => segment.Bytes));
         Assert.True(
             entry is { IsComplete: true, Stopped: false, Purged: false, LastPosition: 7, Mark: > 0, Generation: 1, PublishedAt: null });
         Assert.Equal((load.Blob, load.StartedAt, "Adobe"), (entry.Blob, entry.StartedAt, entry.Breach.Name));
-        Assert.Null(await Database.GetLogEntryAsync(load.Id + 1, None));
+        Assert.Null(await Database.GetJournalEntryAsync(load.Id + 1, None));
     }
 
     [Fact]
@@ -31,27 +31,27 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(restarted.Id, "bad", None);
         await Database.RestartLoadAsync(restarted.Id, Settings, None);
         Assert.Empty(await Database.PlanSegmentsAsync(restarted.Id, 3, None));
-        Assert.True((await Database.GetLogEntryAsync(restarted.Id, None))!.Stopped);
+        Assert.True((await Database.GetJournalEntryAsync(restarted.Id, None))!.Stopped);
 
         var done = await UpsertAsync(Numbered(2), "Bold");
         await MatchAsync(done.Id);
         await Database.BeginRemovalAsync("Bold", None);
         Assert.Empty(await Database.PlanSegmentsAsync(done.Id, 3, None));
-        await Database.MarkLoggedAsync(done.Id, 100, None);
-        Assert.True(await Database.GetLogEntryAsync(done.Id, None) is { Stopped: true, Removing: true, LoggedVersion: null });
+        await Database.MarkJournaledAsync(done.Id, 100, None);
+        Assert.True(await Database.GetJournalEntryAsync(done.Id, None) is { Stopped: true, Removing: true, JournaledVersion: null });
     }
 
     [Fact]
     public async Task Load_waits_for_the_journal_again_after_a_change_of_its_entry()
     {
         var first = await UpsertAsync(Numbered(2));
-        Assert.False((await Database.GetLoadAsync(first.Id, None))!.WaitsForLog);
+        Assert.False((await Database.GetLoadAsync(first.Id, None))!.AwaitsJournal);
         await MatchAsync(first.Id);
         var version = await LogAsync(first.Id);
-        await Database.SetLogErrorAsync(first.Id, "the log\nis down", None);
-        Assert.Equal("the log is down", (await Database.GetLoadAsync(first.Id, None))!.LogError);
+        await Database.SetJournalErrorAsync(first.Id, "the log\nis down", None);
+        Assert.Equal("the log is down", (await Database.GetLoadAsync(first.Id, None))!.JournalError);
         version = await LogAsync(first.Id, version, waits: false);
-        Assert.Null((await Database.GetLoadAsync(first.Id, None))!.LogError);
+        Assert.Null((await Database.GetLoadAsync(first.Id, None))!.JournalError);
 
         await Database.SetHiddenAsync("Adobe", true, None);
         version = await LogAsync(first.Id, version);
@@ -68,7 +68,7 @@ public abstract partial class BreachDatabaseContract
         await Database.AssignLoadAsync(second.Id, "Bold", null, None);
         Assert.True(await LogAsync(second.Id, versionOfSecond) > version);
         await LogAsync(first.Id, version, waits: false);
-        Assert.Equal("Bold", (await Database.GetLogEntryAsync(second.Id, None))!.Breach.Name);
+        Assert.Equal("Bold", (await Database.GetJournalEntryAsync(second.Id, None))!.Breach.Name);
     }
 
     [Fact]
@@ -79,9 +79,9 @@ public abstract partial class BreachDatabaseContract
         await LogAsync(first.Id);
         var second = await UpsertAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
         await MatchAsync(second.Id);
-        Assert.Equal([first.Id], (await Database.GetLogEntryAsync(second.Id, None))!.Replaces);
-        Assert.False((await Database.GetLoadAsync(first.Id, None))!.WaitsForLog);
-        Assert.True((await Database.GetLoadAsync(second.Id, None))!.WaitsForLog);
+        Assert.Equal([first.Id], (await Database.GetJournalEntryAsync(second.Id, None))!.Replaces);
+        Assert.False((await Database.GetLoadAsync(first.Id, None))!.AwaitsJournal);
+        Assert.True((await Database.GetLoadAsync(second.Id, None))!.AwaitsJournal);
     }
 
     [Fact]
@@ -93,7 +93,7 @@ public abstract partial class BreachDatabaseContract
             loads.Add(await UpsertAsync(Numbered(2), blob: Blob(etag: $"\"0x{etag}\"")));
             await MatchAsync(loads[^1].Id);
         }
-        Assert.Equal([loads[0].Id, loads[1].Id], (await Database.GetLogEntryAsync(loads[2].Id, None))!.Replaces);
+        Assert.Equal([loads[0].Id, loads[1].Id], (await Database.GetJournalEntryAsync(loads[2].Id, None))!.Replaces);
     }
 
     [Fact]
@@ -103,7 +103,7 @@ public abstract partial class BreachDatabaseContract
         var held = await UpsertAsync(Numbered(2));
         Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: true));
         await Database.RestartLoadAsync(held.Id, Settings, None);
-        Assert.True(await Database.GetLogEntryAsync(held.Id, None) is { Stopped: false, PublishedAt: not null });
+        Assert.True(await Database.GetJournalEntryAsync(held.Id, None) is { Stopped: false, PublishedAt: not null });
         Assert.Single(await Database.PlanSegmentsAsync(held.Id, 100, None));
         await LogAsync(held.Id);
     }
@@ -113,15 +113,15 @@ public abstract partial class BreachDatabaseContract
     {
         var counts = await UpsertAsync(Numbered(4));
         await MatchAsync(counts.Id);
-        var refused = await RefusedAsync(() => Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
+        var refused = await RefusedAsync(() => Database.PurgeRowsAsync(counts.Id, 3, None, requireJournaled: true));
         Assert.Contains("hibp journal write", refused.Message, StringComparison.Ordinal);
         await LogAsync(counts.Id);
-        Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireLogged: true));
-        await Database.ForgetLogAsync(counts.Id, None); // too late: some rows are already purged
-        Assert.True((await Database.GetLoadAsync(counts.Id, None))!.IsLogged);
+        Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireJournaled: true));
+        await Database.ForgetJournalAsync(counts.Id, None); // too late: some rows are already purged
+        Assert.True((await Database.GetLoadAsync(counts.Id, None))!.IsJournaled);
         var failed = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         await Database.FailLoadAsync(failed.Id, "bad", None);
-        Assert.Equal(2, await Database.PurgeRowsAsync(failed.Id, 3, None, requireLogged: true));
+        Assert.Equal(2, await Database.PurgeRowsAsync(failed.Id, 3, None, requireJournaled: true));
     }
 
     [Fact]
@@ -132,7 +132,7 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id, hold: true);
         await LogAsync(load.Id);
         await Database.FailLoadAsync(load.Id, "bad", None);
-        while (await Database.PurgeRowsAsync(load.Id, 5, None, requireLogged: true) > 0)
+        while (await Database.PurgeRowsAsync(load.Id, 5, None, requireJournaled: true) > 0)
         {
             // Until all rows are purged.
         }
@@ -154,9 +154,9 @@ public abstract partial class BreachDatabaseContract
             // Until all rows are purged.
         }
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
-        Assert.False((await Database.GetLoadAsync(load.Id, None))!.WaitsForLog);
+        Assert.False((await Database.GetLoadAsync(load.Id, None))!.AwaitsJournal);
 
-        await Database.MarkLoggedAsync(load.Id, 1_000, None);
+        await Database.MarkJournaledAsync(load.Id, 1_000, None);
         Assert.Equal([2], (await Database.RequeueSlicesAsync(load.Id, 2, failedOnly: false, None)).Select(slice => slice.Number));
         Assert.Equal(LoadState.Upserting, (await Database.GetLoadAsync(load.Id, None))!.State);
         Assert.Equal([2], (await Database.ListPendingSlicesAsync(TimeSpan.Zero, 10, None)).Select(slice => slice.Number));
@@ -171,15 +171,15 @@ public abstract partial class BreachDatabaseContract
     private async Task<long> LogAsync(long load, long before = 0, bool waits = true)
     {
         var found = (await Database.GetLoadAsync(load, None))!;
-        Assert.Equal((waits, !waits), (found.WaitsForLog, found.IsLogged));
-        var entry = (await Database.GetLogEntryAsync(load, None))!;
-        Assert.Equal((found.LogVersion, found.LoggedVersion), (entry.Version, entry.LoggedVersion));
+        Assert.Equal((waits, !waits), (found.AwaitsJournal, found.IsJournaled));
+        var entry = (await Database.GetJournalEntryAsync(load, None))!;
+        Assert.Equal((found.JournalVersion, found.JournaledVersion), (entry.Version, entry.JournaledVersion));
         Assert.True(waits ? entry.Version > before : entry.Version == before || before == 0, $"{entry.Version}, {before}");
-        await Database.MarkLogMessageSentAsync(load, None);
-        Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.LogMessageAt);
-        await Database.MarkLoggedAsync(load, entry.Version, None);
-        await Database.MarkLoggedAsync(load, 0, None); // a late, older version lowers nothing
-        Assert.True((await Database.GetLoadAsync(load, None))!.IsLogged);
+        await Database.MarkJournalMessageSentAsync(load, None);
+        Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.JournalMessageAt);
+        await Database.MarkJournaledAsync(load, entry.Version, None);
+        await Database.MarkJournaledAsync(load, 0, None); // a late, older version lowers nothing
+        Assert.True((await Database.GetLoadAsync(load, None))!.IsJournaled);
         return entry.Version;
     }
 }
