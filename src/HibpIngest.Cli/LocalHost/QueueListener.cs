@@ -77,8 +77,10 @@ internal sealed partial class QueueListener(
                 pause = options.MinPause;
                 continue;
             }
-            await Task.Delay(pause, time, stop);
-            pause = pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
+            if (await _queue.WaitForSendAsync(pause, stop))
+                pause = options.MinPause;
+            else
+                pause = pause * 2 < options.MaxPause ? pause * 2 : options.MaxPause;
         }
     }
 

@@ -13,6 +13,13 @@ public interface IMessageQueue
     Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken);
 
     /// <summary>
+    /// Waits until this process sends a visible message, so that its listener receives it at once. Other processes send, too: poll after
+    /// the wait.
+    /// </summary>
+    /// <returns>True if one was sent within <paramref name="maxWait"/>.</returns>
+    Task<bool> WaitForSendAsync(TimeSpan maxWait, CancellationToken cancellationToken);
+
+    /// <summary>
     /// Receives up to <paramref name="limit"/> (1-32) messages, which become invisible to others for <paramref name="visibility"/>. A body
     /// that isn't base64 is treated as plain text.
     /// </summary>

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Buffers.Text;
+using System.Collections.Concurrent;
 using System.Text.Unicode;
 using Azure.Storage.Queues;
 using Azure.Storage.Queues.Models;
@@ -8,10 +9,14 @@ namespace HibpIngest.Storage.Azure.Queues;
 
 internal sealed class MessageQueues(QueueServiceClient service, string prefix, TimeProvider clock) : IMessageQueues
 {
-    public IMessageQueue Get(string name) => new MessageQueue(name, service.GetQueueClient(prefix + name), clock);
+    private readonly ConcurrentDictionary<string, SemaphoreSlim> _sent = new(StringComparer.Ordinal);
+
+    public IMessageQueue Get(string name) => new MessageQueue(
+        name, service.GetQueueClient(prefix + name), clock, _sent.GetOrAdd(name, _ => new SemaphoreSlim(0)));
 }
 
-internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider clock) : IMessageQueue
+/// <param name="sent">Released when this process has sent a visible message; shared by all instances of the queue.</param>
+internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider clock, SemaphoreSlim sent) : IMessageQueue
 {
     /// <summary>A message that never expires (learn.microsoft.com/rest/api/storageservices/put-message).</summary>
     private static readonly TimeSpan Forever = TimeSpan.FromSeconds(-1);
@@ -21,12 +26,16 @@ internal sealed class MessageQueue(string name, QueueClient queue, TimeProvider 
     public Task CreateAsync(CancellationToken cancellationToken) =>
         Call("creation", () => queue.CreateIfNotExistsAsync(null, cancellationToken), cancellationToken);
 
-    public Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
+    public async Task SendAsync(string body, TimeSpan delay, CancellationToken cancellationToken)
     {
         var text = Convert.ToBase64String(Encoding.UTF8.GetBytes(body));
         TimeSpan? invisible = delay > TimeSpan.Zero ? Whole(delay) : null;
-        return Call("sending", () => queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
+        await Call("sending", () => queue.SendMessageAsync(text, invisible, Forever, cancellationToken), cancellationToken);
+        if (invisible is null && sent.CurrentCount == 0)
+            sent.Release();
     }
+
+    public Task<bool> WaitForSendAsync(TimeSpan maxWait, CancellationToken cancellationToken) => sent.WaitAsync(maxWait, cancellationToken);
 
     public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int limit, TimeSpan visibility, CancellationToken cancellationToken)
     {

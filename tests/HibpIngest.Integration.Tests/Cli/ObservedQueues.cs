@@ -32,6 +32,9 @@ internal sealed class ObservedQueues(IMessageQueues real) : IMessageQueues
             return ReportAsync("send", () => real.SendAsync(body, delay, cancellationToken));
         }
 
+        public Task<bool> WaitForSendAsync(TimeSpan maxWait, CancellationToken cancellationToken) =>
+            real.WaitForSendAsync(maxWait, cancellationToken);
+
         public async Task<IReadOnlyList<QueuedMessage>> ReceiveAsync(int limit, TimeSpan visibility, CancellationToken cancellationToken)
         {
             IReadOnlyList<QueuedMessage> received = [];

@@ -55,6 +55,24 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task Message_of_this_process_ends_the_pause()
+    {
+        var empty = new TaskCompletionSource();
+        var received = new TaskCompletionSource();
+        _queues.OnReceived = _ => empty.TrySetResult();
+        var listening = ListenAsync(Rules with { MinPause = TestTimeout, MaxPause = TestTimeout }, (_, _) =>
+        {
+            received.SetResult();
+            return Task.CompletedTask;
+        });
+        await empty.Task.WaitAsync(TestTimeout);
+        await SendAsync("a");
+        await received.Task.WaitAsync(TestTimeout / 2);
+        await _stop.CancelAsync();
+        await listening;
+    }
+
+    [Fact]
     public async Task Message_is_poisoned_after_five_failures()
     {
         await SendAsync("bad");
@@ -177,8 +195,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
         }, new QueueListenerOptions(), time, _log, new StoreHealth(_log)).RunAsync(_stop.Token);
         await begun.Task.WaitAsync(TestTimeout);
         Assert.Equal(("receive", TimeSpan.FromSeconds(90)), (asked[0].Operation, asked[0].Visibility));
-        // The step equals the listener's pause on an empty queue, so that each step fires a timer.
-        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().MaxPause).WaitAsync(TestTimeout);
+        // The step equals the pause between two renewals, so that each step fires a timer.
+        await time.AdvanceUntilAsync(outlived.Task, new QueueListenerOptions().Visibility / 2).WaitAsync(TestTimeout);
         await listening.WaitAsync(TestTimeout);
         lock (asked)
         {
