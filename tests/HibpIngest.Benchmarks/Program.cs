@@ -1,4 +1,5 @@
 using HibpIngest.Benchmarks;
+using HibpIngest.Benchmarks.Peers;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Sql.SqlServer;
@@ -88,6 +89,13 @@ const string Usage = """
           requests to subscribe from one network (default 100,000), then from NETWORKS (10,000) at 50 addresses, within
           an hour; exit code 1 where more mails are sent than the limits allow, where refused requests leave rows, or
           where they are handled at less than half the rate of opening them only
+      race [ACCOUNTS] [ROUNDS] [STORE]
+          'hibp run' beside the pipeline that Have I Been Pwned described, as most people would write it, from the dropped
+          zip to the last account written, on SQLite and the emulator, ROUNDS (default 5) times alternately. STORE is
+          emulator: 0%, 20% and 100% of ACCOUNTS (60,000) are in the table before; exit code 1 below 2.5 times, or
+          above 1.25 times the emulator's own work and 1 s
+          answering: a table server that answers at once (try 2,000,000); exit code 1 below 15 times, or 30 times the CPU
+          limits: one with the latency and limits of Azure's; exit code 1 below 5 times, or 0.95 of what is permitted
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -100,6 +108,9 @@ switch (args)
     // Processes that are measured.
     case ["memory-child", var stage, var connection, var file]:
         await MemoryBenchmark.ChildAsync(stage, connection, file);
+        return 0;
+    case ["race-peer", var connection, var emulator, var work, .. var zips]:
+        await PublishedPipeline.ChildAsync(connection, int.Parse(emulator), work, zips);
         return 0;
     case ["passwordsort-child", var list, var work]:
         await PasswordSortBenchmark.ChildAsync(list, work);
@@ -206,6 +217,8 @@ async Task<bool?> RunAsync()
             return await CallbackBenchmark.RunAsync(Number(1, 10_000_000), Number(2, 10_000_000), Number(3, 0), folder);
         case ["subscribe", ..]:
             return await SubscribeBenchmark.RunAsync(Number(1, 100_000), Number(2, 10_000), folder);
+        case ["race", ..]:
+            return await new RaceBenchmark(folder, Number(1, 60_000), Number(2, 5)).RunAsync(args.Length > 3 ? args[3] : "emulator");
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder);
         default:

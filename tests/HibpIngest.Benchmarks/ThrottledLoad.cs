@@ -42,7 +42,7 @@ internal sealed class ThrottledLoad(string folder)
         using (var content = File.OpenRead(zip))
             await account.Blobs.UploadAsync("Throttled.zip", content, null, CancellationToken.None);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var load = await WaitAsync(host, database);
+        var load = await WaitAsync(host, database, 1);
         var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
 
         var deferred = host.Error.Split('\n').Count(line => line.Contains("message deferred for", StringComparison.Ordinal));
@@ -57,7 +57,8 @@ internal sealed class ThrottledLoad(string folder)
             && written is >= 1 and <= MaxWritten && deferred == 0;
     }
 
-    private static async Task<Load> WaitAsync(HibpProcess host, SqliteBreachDatabase database)
+    /// <summary>Returns the load of this number, once it has ended.</summary>
+    public static async Task<Load> WaitAsync(HibpProcess host, SqliteBreachDatabase database, long id)
     {
         using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(250));
         var began = Stopwatch.GetTimestamp();
@@ -69,7 +70,7 @@ internal sealed class ThrottledLoad(string folder)
                 throw new TimeoutException($"the load was not done after {TestTimeout}");
             if (await database.GetSchemaVersionAsync(CancellationToken.None) is not { Found: > 0 })
                 continue;
-            if (await database.ListLoadsAsync(null, CancellationToken.None) is [{ State: LoadState.Done or LoadState.Failed } load])
+            if (await database.GetLoadAsync(id, CancellationToken.None) is { State: LoadState.Done or LoadState.Failed } load)
                 return load;
         }
         throw new InvalidOperationException("the timer ended");

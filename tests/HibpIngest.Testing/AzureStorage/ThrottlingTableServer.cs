@@ -1,5 +1,6 @@
 using System.Net;
 using System.Text;
+using System.Text.Json;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 
@@ -43,6 +44,9 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     /// <summary>Entities in completed writes.</summary>
     public long Accepted => Interlocked.Read(ref _accepted);
 
+    /// <summary>Completed writes, each of one entity or of several in a transaction.</summary>
+    public long Transactions => Interlocked.Read(ref _transactions);
+
     /// <summary>The share of writes that were refused.</summary>
     public double Refused => (double)_refused / (_refused + _transactions);
 
@@ -68,8 +72,10 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         var body = buffer.ToArray();
         var path = context.Request.Path.Value!;
         var batch = path.EndsWith("$batch", StringComparison.Ordinal);
-        var partition = batch ? Partition(body) : Partition(Encoding.UTF8.GetBytes(path));
-        if (partition is null || (!batch && context.Request.Method != HttpMethods.Patch))
+        var isInsert = context.Request.Method == HttpMethods.Post && path.EndsWith("/accounts", StringComparison.Ordinal);
+        var partition = isInsert ? JsonElement.Parse(body).GetProperty("PartitionKey").GetString()
+            : Partition(batch ? body : Encoding.UTF8.GetBytes(path));
+        if (partition is null || (!batch && !isInsert && context.Request.Method != HttpMethods.Patch))
         {
             await PassOnAsync(context, body);
             return;
@@ -89,7 +95,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             await PassOnAsync(context, body);
             return;
         }
-        await Task.Delay(_limits.Latency);
+        await Task.Delay(_limits.Latency + (entities * _limits.EntityLatency));
         await AnswerAsync(
             context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
     }

@@ -18,6 +18,9 @@ internal sealed record TableLimits
     /// <summary>How long an accepted write takes.</summary>
     public TimeSpan Latency { get; init; } = TimeSpan.FromMilliseconds(5);
 
+    /// <summary>How much longer it takes for each of its entities.</summary>
+    public TimeSpan EntityLatency { get; init; }
+
     /// <summary>How long a refusal takes.</summary>
     public TimeSpan RefusalLatency { get; init; }
 }
