@@ -64,7 +64,7 @@ public abstract partial class SqlBreachDatabase
     public Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<MissingRows>>(async session =>
         {
-            // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A load that counts must
+            // For each load: the rows that its slices have not written to this layout, minus the replayed ones. A current load must
             // have every row there, in any state of its slices. Any other load must have the rows it has written already, as it
             // may count later, unless it was replaced or its rows were purged. A replay covers the whole load, or the slices that were
             // done before the layout was added; slices that were requeued since then are no longer among those, and the replayed rows

@@ -50,7 +50,7 @@ public abstract partial class SqlBreachDatabase
             """, BigInt("@version", Math.Max(load.Version, load.Breach.Version)));
         if (isReported && changed && !load.Breach.IsReported)
             await RaiseJournalVersionAsync(session, "breaches", "folded_name = @folded", Folded(load.Breach.Name));
-        return step == RecoveryStep.Known ? RecoveryStep.Told : step;
+        return step == RecoveryStep.Known ? RecoveryStep.Updated : step;
     }, cancellationToken, isLong: true);
 
     public Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken) => WriteAsync(async session =>

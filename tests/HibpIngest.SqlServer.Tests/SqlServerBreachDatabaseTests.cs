@@ -15,7 +15,7 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
     protected override Task FailInsertsAsync(string table) =>
         ExecuteAsync($"ALTER TABLE dbo.{table} ADD CONSTRAINT fail_{table} CHECK (1 = 0)");
 
-    protected override Task MendInsertsAsync(string table) => ExecuteAsync($"ALTER TABLE dbo.{table} DROP CONSTRAINT fail_{table}");
+    protected override Task RepairInsertsAsync(string table) => ExecuteAsync($"ALTER TABLE dbo.{table} DROP CONSTRAINT fail_{table}");
 
     protected override Task SetSchemaVersionAsync(int version) =>
         ExecuteAsync($"INSERT INTO dbo.hibp_schema (version, applied_at) VALUES ({version}, SYSUTCDATETIME())");

@@ -106,7 +106,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
                 + "assigned to another breach since are as at the backup.");
         else
         {
-            screen.Show($"From the journal: {log.Loads.Count} loads were recovered, without mails; {log.Told.Count} other breaches "
+            screen.Show($"From the journal: {log.Loads.Count} loads were recovered, without mails; {log.Updated.Count} other breaches "
                 + $"were updated; {log.Removed.Count} were removed again.");
             foreach (var load in log.Loads)
             {

@@ -174,7 +174,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
         {
             if (load.State == JournaledState.Counts && known.GetValueOrDefault(load.Document!.Load) is not { PublishedAt: not null })
             {
-                faults.Add($"folder '{load.Folder}' counts in the journal, and in the database no such load does: was one of the two "
+                faults.Add($"folder '{load.Folder}' is current in the journal, and in the database no such load is: was one of the two "
                     + "restored?");
             }
             if (load.State == JournaledState.Removed && load.Blobs.Count > 1)

@@ -11,14 +11,14 @@ public sealed record Breach
 
     /// <summary>
     /// Marks of the published loads, ascending. An account belongs to the breach if it has one of the properties <c>b{mark}</c>; other
-    /// marks don't count.
+    /// marks aren't current.
     /// </summary>
     public IReadOnlyList<int> Marks { get; init; } = [];
 
     /// <summary>When the breach's first load was fully upserted and matched. Null: not yet.</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
-    /// <summary>True if readers may see the breach: published, with a mark that counts, and not hidden.</summary>
+    /// <summary>True if readers may see the breach: published, with a current mark, and not hidden.</summary>
     public bool IsListed => this is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
 
     /// <summary>True if public lookups may show the breach: published, not hidden, neither sensitive nor retired.</summary>

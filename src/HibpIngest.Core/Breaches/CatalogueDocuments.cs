@@ -14,7 +14,7 @@ public static class CatalogueDocuments
     /// <summary>All data classes of these breaches, sorted: an array of strings.</summary>
     public const string DataClasses = "dataclasses.json";
 
-    /// <summary>The marks that count, by breach: <see cref="CatalogueIds"/>. Written last: writing it makes the change effective.</summary>
+    /// <summary>The current marks, by breach: <see cref="CatalogueIds"/>. Written last: writing it makes the change effective.</summary>
     public const string Ids = "ids.json";
 
     /// <summary>

@@ -12,7 +12,7 @@ public sealed record Load
     /// </summary>
     public int Mark { get; init; }
 
-    /// <summary>Since when the mark counts. Null: it doesn't (not matched yet, failed before, replaced, or being removed).</summary>
+    /// <summary>Since when the mark is current. Null: it isn't (not matched yet, failed before, replaced, or being removed).</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
     /// <summary>The load of the same blob name that was published in place of this one.</summary>

@@ -1,12 +1,12 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The breaches, the marks that count, and the removal of breaches.</summary>
+/// <summary>The breaches, the current marks, and the removal of breaches.</summary>
 public interface ICatalogue
 {
     /// <summary>Returns a breach by name, ignoring case.</summary>
     Task<Breach?> GetBreachAsync(string name, CancellationToken cancellationToken);
 
-    /// <summary>Returns all breaches by name, with the marks that count now: one consistent state.</summary>
+    /// <summary>Returns all breaches by name, with the current marks now: one consistent state.</summary>
     Task<IReadOnlyList<Breach>> ListBreachesAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the state from which the catalogue is written: its version, and all breaches at that version.</summary>

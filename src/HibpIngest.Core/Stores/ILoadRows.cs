@@ -13,7 +13,7 @@ public interface ILoadRows
     /// Deletes at most <paramref name="chunkRows"/> rows of a done or failed load. From the first chunk on, the load can't be resumed or
     /// requeued.
     /// </summary>
-    /// <param name="requireJournaled">Delete the first chunk only if the load doesn't count, or is in the journal.</param>
+    /// <param name="requireJournaled">Delete the first chunk only if the load isn't current, or is in the journal.</param>
     /// <returns>The number of deleted rows; 0: the load is marked as purged.</returns>
     /// <exception cref="Errors.NotPossibleException">No such load, or it is still open, or not in the journal.</exception>
     Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false);
@@ -59,7 +59,7 @@ public interface ILoadRows
     /// changed.</exception>
     Task<RecoveryStep> RecoverLoadAsync(LoadRecovery load, CancellationToken cancellationToken);
 
-    /// <summary>Records that a published load was replaced by another one: its mark no longer counts.</summary>
+    /// <summary>Records that a published load was replaced by another one: its mark is no longer current.</summary>
     /// <returns>False if there is no such load, or it isn't published.</returns>
     Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken);
 }

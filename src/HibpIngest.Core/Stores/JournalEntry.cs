@@ -27,7 +27,7 @@ public sealed record JournalEntry
     public required bool Removing { get; init; }
     public required bool Purged { get; init; }
 
-    /// <summary>Since when its mark counts. Null: it doesn't.</summary>
+    /// <summary>Since when its mark is current. Null: it isn't.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
     public required Breach Breach { get; init; }
     public required DateTimeOffset? ModifiedAt { get; init; }

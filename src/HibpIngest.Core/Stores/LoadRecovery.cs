@@ -33,7 +33,7 @@ public sealed record LoadRecovery
     /// <summary>Since when its mark counts, or counted.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>The load that was published in its place. Null: its mark counts.</summary>
+    /// <summary>The load that was published in its place. Null: its mark is current.</summary>
     public required long? ReplacedBy { get; init; }
     public required BreachRecovery Breach { get; init; }
 }
@@ -60,7 +60,7 @@ public enum RecoveryStep
     Known,
 
     /// <summary>The load was published here; its data, or that of its breach, was older and has been updated.</summary>
-    Told,
+    Updated,
 
     Added,
 

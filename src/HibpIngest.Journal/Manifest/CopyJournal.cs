@@ -1,7 +1,7 @@
 namespace HibpIngest.Journal.Manifest;
 
 /// <summary>
-/// Copies a journal to another place: the loads that count, and the documents of removed loads. A second run resumes an interrupted
+/// Copies a journal to another place: the current loads, and the documents of removed loads. A second run resumes an interrupted
 /// copy. Each segment is read back in full before its load's document is written.
 /// </summary>
 public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)

@@ -3,7 +3,7 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>A load's document in the journal: the load counts, and can be restored from it. Its JSON is a contract.</summary>
+/// <summary>A load's document in the journal: the load is current, and can be restored from it. Its JSON is a contract.</summary>
 public sealed record JournalLoadDocument
 {
     public const int CurrentFormat = 1;

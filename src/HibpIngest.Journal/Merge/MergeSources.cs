@@ -67,7 +67,7 @@ public sealed class BatchSource(long rows, int batches, int batchRows, Func<int,
 /// <param name="segments">Names of the segments, in order.</param>
 public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
 {
-    /// <param name="load">A load that counts.</param>
+    /// <param name="load">A current load.</param>
     public static SegmentSource Of(IJournalBlobs blobs, JournaledLoad load) => new(
         blobs, load.Document!.Load, load.Document.Mark,
         [.. load.Document.Segments.Select(segment => JournalNames.Segment(load.Folder, segment.First))]);

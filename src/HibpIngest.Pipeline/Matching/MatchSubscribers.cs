@@ -33,7 +33,7 @@ public sealed partial class MatchSubscribers(
         await schedules.Calls.LookThroughAsync(load.Id, cancellationToken);
         await schedules.Journal.SendAsync(load.Id, cancellationToken);
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
-        // A change from its zip's metadata must reach the breach's other loads in the journal too. LogLoad does that if this load counts.
+        // A change from its zip's metadata must reach the breach's other loads in the journal. If it is published, WriteJournal does it.
         if (matched.PublishedAt is null)
             await schedules.Journal.SendAsync(load.Breach, cancellationToken);
         LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);

@@ -5,7 +5,7 @@ using HibpIngest.Pipeline.Removal;
 namespace HibpIngest.Pipeline.Recovery;
 
 /// <summary>
-/// Restores into a database what the journal records: loads that count, details of their breaches, replacements and removals. A load is
+/// Restores into a database what the journal records: current loads, details of their breaches, replacements and removals. A load is
 /// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
@@ -287,7 +287,7 @@ public sealed partial class RecoverLoads(
                 _loads.Add(new RecoveredLoad(
                     load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Document.Load)));
             }
-            if (step == RecoveryStep.Told)
+            if (step == RecoveryStep.Updated)
                 _updated.Add(load.Breach.Name);
             if (step != RecoveryStep.Known && !load.Breach.IsReported)
                 _hidden.Add(load.Breach.Name);
@@ -317,11 +317,11 @@ public sealed partial class RecoverLoads(
 }
 
 /// <param name="Loads">Loads that were unknown or not published, and were restored.</param>
-/// <param name="Told">Breaches whose details were updated.</param>
+/// <param name="Updated">Breaches whose details were updated.</param>
 /// <param name="Hidden">Breaches that are hidden because no document says that they may be shown.</param>
 /// <param name="Begun">Folders of loads without a document: they were not restored.</param>
 public sealed record JournalRecovered(
-    IReadOnlyList<RecoveredLoad> Loads, IReadOnlyList<string> Told, IReadOnlyList<string> Hidden, IReadOnlyList<string> Removed,
+    IReadOnlyList<RecoveredLoad> Loads, IReadOnlyList<string> Updated, IReadOnlyList<string> Hidden, IReadOnlyList<string> Removed,
     IReadOnlyList<string> Begun, IReadOnlyList<string> Problems);
 
 /// <param name="Counts">False: another load was published in its place.</param>

@@ -252,10 +252,10 @@ public sealed class CommandTests : CommandTestBase
     public async Task Drop_refuses_invalid_input_before_uploading()
     {
         Assert.Contains(
-            "no zip archive", (await RunAsync("drop", Folder.Write("text.zip", "a,b\nc,d\n")))
+            "not a zip archive", (await RunAsync("drop", Folder.Write("text.zip", "a,b\nc,d\n")))
             .FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
-            "no zip archive", (await RunAsync("drop", Folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
+            "not a zip archive", (await RunAsync("drop", Folder.Write("short.zip", "PK"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
             "ends in .zip", (await RunAsync("drop", Zip("dump.rar", "a@b.example"))).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains(
@@ -375,7 +375,7 @@ public sealed class CommandTests : CommandTestBase
     {
         await SetUpAsync();
         var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
-        Assert.Contains("no email address", line, StringComparison.Ordinal);
+        Assert.Contains("not an email address", line, StringComparison.Ordinal);
         Assert.DoesNotContain("somebody", line, StringComparison.Ordinal);
     }
 
@@ -445,7 +445,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(
             ["blobs", "mails", "queues", "tables"], states.Where(state => state.Value == "broken").Select(state => state.Key).Order());
         Assert.Equal(
-            ["journal", "clients", "identity", "layouts", "roles", "suppressions"],
+            ["clients", "identity", "journal", "layouts", "roles", "suppressions"],
             states.Where(state => state.Value == "skipped").Select(state => state.Key).Order());
     }
 

@@ -55,8 +55,8 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         await rig.SweepAsync();
 
         var where = $"died at call {point.Calls}: {point.Where}";
-        Assert.True(CallRig.Expect("X", 0, Accounts).SequenceEqual(rig.Told(all)), where);
-        Assert.True(CallRig.Expect("X", 0, Accounts / 2).SequenceEqual(rig.Told(some)), where);
+        Assert.True(CallRig.Expect("X", 0, Accounts).SequenceEqual(rig.ItemsOf(all)), where);
+        Assert.True(CallRig.Expect("X", 0, Accounts / 2).SequenceEqual(rig.ItemsOf(some)), where);
         Assert.All(
             rig.Caller.Calls, call => Assert.Equal(CallRig.KeyOf(call.Url == all.Client.Url ? all : some, call), call.Key));
         Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));

@@ -29,7 +29,7 @@ public sealed class CallbackTests
             .Get<OptOutOperations>().SetAsync(new OptOut(hidden[0], hidden[1], level), None);
         await rig.DropAsync("X", 0, 20);
         await rig.RunToEndAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 20).Except(CallRig.Expect("X", 7, 1)), rig.Told(all));
+        Assert.Equal(CallRig.Expect("X", 0, 20).Except(CallRig.Expect("X", 7, 1)), rig.ItemsOf(all));
     }
 
     [Fact]
@@ -47,13 +47,13 @@ public sealed class CallbackTests
         Assert.Equal(
             CallRig.Expect("X", 0, 400, prefix => prefix < PrefixBitmap.Prefixes / 2)
                 .Concat(CallRig.Expect("Y", 50, 100, prefix => prefix < PrefixBitmap.Prefixes / 2)).Order(StringComparer.Ordinal),
-            rig.Told(half));
+            rig.ItemsOf(half));
         var watched = CallRig.PrefixesOf(40, 30).ToHashSet();
         Assert.Equal(
             CallRig.Expect("X", 0, 400, watched.Contains).Concat(CallRig.Expect("Y", 50, 100, watched.Contains))
                 .Order(StringComparer.Ordinal),
-            rig.Told(few));
-        Assert.Empty(rig.Told(idle));
+            rig.ItemsOf(few));
+        Assert.Empty(rig.ItemsOf(idle));
         // One prefix per call, each call once, with its idempotency key and the secret that was shown.
         Assert.All(rig.Caller.Calls, call => Assert.Equal(
             (call.Url == half.Client.Url ? half.Secret : few.Secret, CallRig.KeyOf(call.Url == half.Client.Url ? half : few, call)),
@@ -98,7 +98,7 @@ public sealed class CallbackTests
         await rig.DropAsync("X", 0, 120);
         await rig.SettleAsync();
 
-        Assert.Equal(CallRig.Expect("X", 0, 120), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 120), rig.ItemsOf(client));
         Assert.Equal(rig.Caller.Taken.Count, rig.Caller.Taken.Select(call => call.Key).Distinct().Count());
         Assert.InRange(rig.Caller.Calls.GroupBy(call => call.Key).Count(tries => tries.Count() == 2), 1, 120);
         Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
@@ -114,7 +114,7 @@ public sealed class CallbackTests
         rig.Caller.Answer = call => Task.FromResult(call.Url == down.Client.Url ? RecordingCaller.Refused : RecordingCaller.Accepted);
         await rig.DropAsync("X", 0, 60);
         await rig.RunToEndAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(up));
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.ItemsOf(up));
 
         for (var hours = 0; hours < 71; hours++)
         {
@@ -139,7 +139,7 @@ public sealed class CallbackTests
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         Assert.Equal((60, 0), await operations.RetryAsync("down", "X", None));
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(down));
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.ItemsOf(down));
         Assert.Equal(0, await operations.DropAsync(null, null, withOpen: true, None));
     }
 
@@ -161,7 +161,7 @@ public sealed class CallbackTests
         clock.Advance(TimeSpan.FromMinutes(5));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
     }
 
     [Fact]
@@ -194,7 +194,7 @@ public sealed class CallbackTests
         Assert.Equal((60, 0), ((await rig.CallsAsync(1)).Open, (await rig.CallsAsync(1)).Dead));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 60), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 60), rig.ItemsOf(client));
     }
 
     [Theory]
@@ -244,7 +244,7 @@ public sealed class CallbackTests
         else
             await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", false, None);
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 300), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 300), rig.ItemsOf(client));
         Assert.Equal(300, rig.Caller.Calls.Count);
         Assert.Equal(LoadState.Done, (await rig.Stores.LoadAsync(1)).State);
     }
@@ -258,7 +258,7 @@ public sealed class CallbackTests
         await rig.DropAsync("S", 0, 30, """{"isSensitive":true}""");
         await rig.DropAsync("R", 0, 30, """{"isRetired":true}""");
         await rig.RunToEndAsync();
-        Assert.Equal(CallRig.Expect("S", 0, 30), rig.Told(sensitive));
+        Assert.Equal(CallRig.Expect("S", 0, 30), rig.ItemsOf(sensitive));
         Assert.Equal(30, rig.Caller.Calls.Count);
     }
 
@@ -272,7 +272,7 @@ public sealed class CallbackTests
         rig.Caller.Taken.Clear();
         await rig.DropAsync("X", 60, 90);
         await rig.RunToEndAsync();
-        Assert.Equal(CallRig.Expect("X", 90, 60), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 90, 60), rig.ItemsOf(client));
     }
 
     [Fact]
@@ -293,7 +293,7 @@ public sealed class CallbackTests
         Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
     }
 
     [Fact]
@@ -333,7 +333,7 @@ public sealed class CallbackTests
         Assert.Contains("HIBP_SECRET_KEY", (await rig.CallsAsync(1)).Error, StringComparison.Ordinal);
         Assert.Empty(rig.Caller.Calls);
         await rig.SettleAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
         Assert.Null((await rig.CallsAsync(1)).Error);
     }
 
@@ -366,7 +366,7 @@ public sealed class CallbackTests
         await rig.Stores.ExecuteAsync("INSERT INTO rows SELECT * FROM kept");
         Assert.Equal((0, 1), await rig.Context.Get<CallbackOperations>().RetryAsync(null, "X", None));
         await rig.RunToEndAsync();
-        Assert.Equal(CallRig.Expect("X", 0, 120), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 120), rig.ItemsOf(client));
         Assert.Equal((true, null), ((await rig.CallsAsync(1)).IsLookedThrough, (await rig.CallsAsync(1)).Error));
     }
 
@@ -389,7 +389,7 @@ public sealed class CallbackTests
         await rig.Context.Get<ReconcileRestoredDatabase>().RunAsync(None);
         await rig.SettleAsync();
         Assert.Equal(60, rig.Caller.Calls.Count);
-        Assert.Equal(CallRig.Expect("X", 0, 30), rig.Told(client));
+        Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
         Assert.Equal(30, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
     }
 

@@ -228,7 +228,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// Makes four loads that count, each sharing 20% with another: one purged, one held; and one removed and one
+    /// Makes four current loads, each sharing 20% with another: one purged, one held; and one removed and one
     /// replaced load.
     /// </summary>
     private static async Task LoadAllAsync(PipelineRig rig)
@@ -263,7 +263,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
 
     /// <summary>
-    /// Asserts that a layout equals the first one in the marks that count or may count later; a replaced load's marks
+    /// Asserts that a layout equals the first one in the marks that are current or may become so; a replaced load's marks
     /// stay in the old layout.
     /// </summary>
     private static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout)

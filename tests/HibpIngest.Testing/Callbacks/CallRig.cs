@@ -104,7 +104,7 @@ internal sealed class CallRig : IAsyncDisposable
     public async Task<CallProgress> CallsAsync(long load) => (await Stores.LoadAsync(load)).Calls!;
 
     /// <summary>Returns what a client was notified of, in the format of <see cref="Expect"/>, without repeats.</summary>
-    public IReadOnlyList<string> Told(NewClient client) => Caller.Told(client.Client.Url);
+    public IReadOnlyList<string> ItemsOf(NewClient client) => Caller.ItemsOf(client.Client.Url);
 
     /// <summary>Returns breach and hash of each numbered account under a watched prefix, sorted.</summary>
     public static IReadOnlyList<string> Expect(string breach, int first, int count, Func<int, bool>? isWatched = null) =>

@@ -29,7 +29,7 @@ internal sealed class RecordingCaller : ICallbackSender
     public static CallResponse Throttled(TimeSpan? retryAfter) => new(CallOutcome.Throttled, 429, retryAfter, "it answered 429");
 
     /// <summary>Returns breach, prefix and suffix of everything accepted, sorted, without repeats.</summary>
-    public IReadOnlyList<string> Told(string url) =>
+    public IReadOnlyList<string> ItemsOf(string url) =>
         [.. Taken.Where(call => call.Url == url).SelectMany(call => call.Suffixes.Select(suffix => $"{call.Breach} {call.Prefix}{suffix}"))
             .Distinct().Order(StringComparer.Ordinal)];
 

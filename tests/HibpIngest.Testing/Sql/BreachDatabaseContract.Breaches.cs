@@ -154,7 +154,7 @@ public abstract partial class BreachDatabaseContract
     {
         await FailInsertsAsync("subscribers");
         await Assert.ThrowsAnyAsync<Exception>(() => ImportAsync("a@example.com", "b@example.com"));
-        await MendInsertsAsync("subscribers");
+        await RepairInsertsAsync("subscribers");
         Assert.Empty(await ListAsync());
         await ImportAsync("a@example.com");
         Assert.Single(await ListAsync());

@@ -210,7 +210,7 @@ public abstract partial class BreachDatabaseContract
         {
             await FailInsertsAsync(table);
             await Assert.ThrowsAnyAsync<Exception>(() => CommitAsync(None));
-            await MendInsertsAsync(table);
+            await RepairInsertsAsync(table);
             await NothingAsync();
         }
         await CommitAsync(None);

@@ -90,10 +90,10 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(6));
         await FailInsertsAsync("notifications");
         await Assert.ThrowsAnyAsync<Exception>(() => Database.MatchRowsAsync(load.Id, 0, 6, None));
-        await MendInsertsAsync("notifications");
+        await RepairInsertsAsync("notifications");
         await FailInsertsAsync("load_domains");
         await Assert.ThrowsAnyAsync<Exception>(() => Database.MatchRowsAsync(load.Id, 0, 6, None));
-        await MendInsertsAsync("load_domains");
+        await RepairInsertsAsync("load_domains");
         Assert.Equal(0, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
         Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
         Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(load.Id)));

@@ -115,7 +115,7 @@ public abstract partial class BreachDatabaseContract
 
         order = Known(load, version + 5);
         order = order with { Breach = order.Breach with { Hidden = false } };
-        Assert.Equal(RecoveryStep.Told, await Database.RecoverLoadAsync(order, None));
+        Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(order, None));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive, false), (breach.Metadata.Title, breach.Metadata.Flags, breach.Hidden));
         Assert.Equal((order.Breach.PublishedAt, 4), (breach.PublishedAt, await CountAsync("rows")));
@@ -123,7 +123,7 @@ public abstract partial class BreachDatabaseContract
 
         // The load was assigned to another breach since.
         order = Known(load, version + 9, "Bold");
-        Assert.Equal(RecoveryStep.Told, await Database.RecoverLoadAsync(order, None));
+        Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(order, None));
         Assert.Equal([("Bold", true)], (await Database.ListBreachesAsync(None)).Select(one => (one.Name, one.Hidden)));
         Assert.Equal("Bold", (await Database.GetLoadAsync(load.Id, None))!.Breach);
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(Known(load, version + 8, "Cash"), None));
@@ -163,7 +163,7 @@ public abstract partial class BreachDatabaseContract
 
         var cash = await UpsertAsync(Numbered(4), "Cash");
         await MatchAsync(cash.Id);
-        Assert.Equal(RecoveryStep.Told, await Database.RecoverLoadAsync(Known(cash, 0, "Cash") with { ReplacedBy = newer }, None));
+        Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(Known(cash, 0, "Cash") with { ReplacedBy = newer }, None));
         Assert.True((await Database.GetLoadAsync(cash.Id, None)) is { PublishedAt: null, ReplacedBy: not null });
         Assert.Equal("Cash", (await Database.GetBreachAsync("Cash", None))!.Metadata.Title); // version 0 is never newer
     }

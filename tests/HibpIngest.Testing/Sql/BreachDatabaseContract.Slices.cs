@@ -209,7 +209,7 @@ public abstract partial class BreachDatabaseContract
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 2, None);
         Time.Advance(age - TimeSpan.FromMilliseconds(1));
         Assert.Empty(await Database.ListStaleSlicesAsync(age, 10, None));
-        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load doesn't count
+        Assert.NotNull(await Database.BeginSliceAsync(another.Id, 1, MaxTries, None)); // work on another load has no effect on it
         Time.Advance(TimeSpan.FromMilliseconds(1));
         Assert.Equal([1, 2], (await Database.ListStaleSlicesAsync(age, 10, None)).Select(slice => slice.Number));
         Assert.Equal([1], (await Database.ListStaleSlicesAsync(age, 1, None)).Select(slice => slice.Number));

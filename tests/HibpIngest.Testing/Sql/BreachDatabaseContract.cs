@@ -34,7 +34,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected abstract Task FailInsertsAsync(string table);
 
     /// <summary>Undoes <see cref="FailInsertsAsync"/>.</summary>
-    protected abstract Task MendInsertsAsync(string table);
+    protected abstract Task RepairInsertsAsync(string table);
 
     /// <summary>Records a schema version, as a newer program would.</summary>
     protected abstract Task SetSchemaVersionAsync(int version);

@@ -23,7 +23,7 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
     /// <summary>Called at the beginning of each read.</summary>
     public Action? OnRead { get; set; }
 
-    /// <summary>Writes the visible breaches and the marks that count; the two may differ, as while a change is being published.</summary>
+    /// <summary>Writes the visible breaches and the current marks; the two may differ, as while a change is being published.</summary>
     public void Publish(IEnumerable<PublicBreach> shown, IEnumerable<CatalogueMarks> marks)
     {
         var breaches = shown.ToList();

@@ -15,7 +15,7 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
     protected override Task FailInsertsAsync(string table) =>
         ExecuteAsync($"CREATE TRIGGER fail_{table} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END");
 
-    protected override Task MendInsertsAsync(string table) => ExecuteAsync($"DROP TRIGGER fail_{table}");
+    protected override Task RepairInsertsAsync(string table) => ExecuteAsync($"DROP TRIGGER fail_{table}");
 
     protected override Task SetSchemaVersionAsync(int version) => ExecuteAsync($"PRAGMA user_version = {version}");
 
