@@ -7,7 +7,7 @@ public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal,
     // Small enough that a purge's transactions are short.
     private const int PurgeChunkRows = 50_000;
 
-    /// <summary>Deletes a finished load's rows in chunks; verifies its journal first if the load is current. Returns their number.</summary>
+    /// <summary>Deletes a finished load's rows in chunks, and returns their number. Verifies the journal of a current load first.</summary>
     /// <param name="withoutJournal">Confirms that there is no journal, so that only the archive is left.</param>
     /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
     /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
