@@ -11,13 +11,13 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
     public const int MaxBytes = 8 << 20;
 
     /// <summary>Maximum bodies in memory at once: with the parsed data some 60 MB.</summary>
-    public const int AtOnce = 4;
+    public const int MaxConcurrency = 4;
 
     private const int MaxConfirmBytes = 4_096;
 
     private static readonly ErrorResponse NotFound = new(404, "TransactionId not found.");
     private static readonly ErrorResponse Busy = new(409, "TransactionId is already being confirmed.");
-    private readonly BodyTurns _bodies = new(AtOnce, "submitting passwords", time);
+    private readonly BodyTurns _bodies = new(MaxConcurrency, "submitting passwords", time);
 
     public void Map(ApiRoutes routes)
     {

@@ -16,7 +16,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
     public const int MaxManyBytes = 4 << 20;
 
     /// <summary>Maximum bodies in memory at once: with the parsed data some 40 MB.</summary>
-    private const int AtOnce = 4;
+    private const int MaxConcurrency = 4;
 
     // About 140 kbit/s.
     private static readonly TimeSpan SendWithin = TimeSpan.FromMinutes(2);
@@ -28,7 +28,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
 
     private static readonly JsonResponse Done = JsonResponse.Of(new EmptyDocument(), ApiJson.Documents.EmptyDocument);
 
-    private readonly BodyTurns _bodies = new(AtOnce, "subscribing to ranges", time);
+    private readonly BodyTurns _bodies = new(MaxConcurrency, "subscribing to ranges", time);
 
     public void Map(ApiRoutes routes)
     {

@@ -222,10 +222,10 @@ internal sealed class DemoCommand : HibpCommand
     private static async Task<bool> IsNotifiedAsync(
         INotifications notifications, Load load, string address, CancellationToken cancellationToken)
     {
-        const int AtOnce = 10_000;
-        for (var first = 1; first <= load.Notifications.Total; first += AtOnce)
+        const int PageSize = 10_000;
+        for (var first = 1; first <= load.Notifications.Total; first += PageSize)
         {
-            if ((await notifications.ListNotificationsAsync(load.Id, first, first + AtOnce - 1, cancellationToken))
+            if ((await notifications.ListNotificationsAsync(load.Id, first, first + PageSize - 1, cancellationToken))
                 .Any(one => one.Domain is null && one.Email == address))
                 return true;
         }

@@ -90,7 +90,7 @@ internal sealed class LayoutDropCommand : HibpCommand
 
 internal sealed class LayoutRebuildCommand : HibpCommand
 {
-    private const int LeastMemory = 16;
+    private const int MinMemory = 16;
     private const int MaxMemory = 1024;
 
     private readonly Option<string> _into = new("--into")
@@ -123,7 +123,7 @@ internal sealed class LayoutRebuildCommand : HibpCommand
 
     private readonly Option<int> _memory = new("--memory")
     {
-        Description = $"Memory for merging accounts, in MiB, {LeastMemory} to {MaxMemory}.",
+        Description = $"Memory for merging accounts, in MiB, {MinMemory} to {MaxMemory}.",
         HelpName = "MiB",
         DefaultValueFactory = _ => (int)(MergeAccounts.DefaultMemoryBytes >> 20),
     };
@@ -182,8 +182,8 @@ internal sealed class LayoutRebuildCommand : HibpCommand
     private RebuildOrder Read(ParseResult parsed)
     {
         var memory = parsed.GetValue(_memory);
-        if (memory is < LeastMemory or > MaxMemory)
-            throw new WrongUsageException($"--memory: expected {LeastMemory} to {MaxMemory} (MiB), found {memory}");
+        if (memory is < MinMemory or > MaxMemory)
+            throw new WrongUsageException($"--memory: expected {MinMemory} to {MaxMemory} (MiB), found {memory}");
         return new RebuildOrder(parsed.GetRequiredValue(_into))
         {
             StorageAccounts = parsed.GetValue(_accounts) is { } list ? ReadAccounts(list) : null,

@@ -6,7 +6,7 @@ namespace HibpIngest.Cli.Output;
 
 /// <summary>Shows the progress of an import, repacking or export.</summary>
 internal sealed class PasswordsView(Action<string> show, TimeProvider time)
-    : IProgress<ImportProgress>, IProgress<ImportStep>, IProgress<(long Rows, long InAll)>, IProgress<int>
+    : IProgress<ImportProgress>, IProgress<ImportStep>, IProgress<(long Rows, long Total)>, IProgress<int>
 {
     private string _step = "";
     private long _began;
@@ -17,7 +17,7 @@ internal sealed class PasswordsView(Action<string> show, TimeProvider time)
     public void Report(ImportStep value) => Show(
         value.Step == ImportStepKind.Write ? "writing" : "reading back", value.Rows, value.RowsInAll, value.Rows);
 
-    public void Report((long Rows, long InAll) value) => Show("writing", value.Rows, value.InAll, value.Rows);
+    public void Report((long Rows, long Total) value) => Show("writing", value.Rows, value.Total, value.Rows);
 
     public void Report(int value) =>
         show($"waiting: {TableFormat.Number(value)} transactions are being appended, by 'hibp run' or the functions");

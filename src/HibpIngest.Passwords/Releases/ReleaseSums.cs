@@ -6,7 +6,7 @@ namespace HibpIngest.Passwords.Releases;
 internal static class ReleaseSums
 {
     // If each range is a read of its own, the reads take most of the time.
-    private const int AtOnce = 4;
+    private const int MaxConcurrency = 4;
 
     // Ranges arrive in arrays of megabytes, of which the collector otherwise lets several hundred accumulate: it goes by the machine's
     // memory, not by the import's limit.
@@ -17,7 +17,7 @@ internal static class ReleaseSums
     public static async IAsyncEnumerable<(int Group, RowSum Sum)> ReadAsync(
         IRangeSource source, HashMode mode, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        foreach (var some in Enumerable.Range(0, PasswordNames.Groups).Chunk(AtOnce))
+        foreach (var some in Enumerable.Range(0, PasswordNames.Groups).Chunk(MaxConcurrency))
         {
             var sums = await Task.WhenAll(
                 some.Select(group => Task.Run(

@@ -8,7 +8,7 @@ internal sealed class SingleRangeSource(
     ReleaseKey release, ReleasePart part, PresentRanges present, Func<int, CancellationToken, Task<RangeContent?>> read) : IRangeSource
 {
     // Concurrent reads when a group is read as a whole.
-    private const int AtOnce = 16;
+    private const int MaxConcurrency = 16;
 
     public DateTimeOffset CompletedAt => part.CompletedAt;
 
@@ -31,7 +31,7 @@ internal sealed class SingleRangeSource(
     public async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(
         int group, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        foreach (var some in present.OfGroup(group).Chunk(AtOnce))
+        foreach (var some in present.OfGroup(group).Chunk(MaxConcurrency))
         {
             var contents = await Task.WhenAll(some.Select(prefix => ReadAsync(prefix, cancellationToken)));
             for (var i = 0; i < some.Length; i++)

@@ -15,7 +15,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
     /// <exception cref="NotPossibleException">There is no such release, or it lacks the mode.</exception>
     /// <exception cref="StoreMismatchException">The release differs from what was imported.</exception>
     public async Task<long> RunAsync(
-        string? release, HashMode mode, Stream output, IProgress<(long Rows, long InAll)>? progress, CancellationToken cancellationToken)
+        string? release, HashMode mode, Stream output, IProgress<(long Rows, long Total)>? progress, CancellationToken cancellationToken)
     {
         var name = PasswordReleases.NameOf(release, await releases.GetCurrentAsync(cancellationToken));
         var found = await releases.GetAsync(name, cancellationToken);

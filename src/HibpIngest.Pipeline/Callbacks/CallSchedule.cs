@@ -13,7 +13,7 @@ public sealed class CallSchedule(
     {
         if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
             return false;
-        var sending = Parallelism.Of(PipelineMessages.AtOnce, cancellationToken);
+        var sending = Parallelism.Of(PipelineMessages.MaxConcurrency, cancellationToken);
         await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
             new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
         await slices.MarkCallMessagesSentAsync(load, cancellationToken);

@@ -19,7 +19,7 @@ public sealed partial class PublishCatalogue(
     internal const string Json = "application/json; charset=utf-8";
 
     // Writes and deletions in flight. A breach's blob has a few kilobytes, so latency is the whole cost.
-    private const int AtOnce = 16;
+    private const int MaxConcurrency = 16;
 
     // Attempts that other writers overtake before the rest is left to the next sweep.
     private const int MaxRounds = 20;
@@ -110,7 +110,7 @@ public sealed partial class PublishCatalogue(
             .OrderBy(breach => breach.Title, StringComparer.OrdinalIgnoreCase).ThenBy(breach => breach.Name, StringComparer.Ordinal)
             .ToList();
 
-        var inParallel = Parallelism.Of(AtOnce, cancellationToken);
+        var inParallel = Parallelism.Of(MaxConcurrency, cancellationToken);
         await Parallel.ForEachAsync(shown, inParallel, async (breach, token) =>
             await round.WriteAsync(CatalogueDocuments.Breach(breach.Name), Content(breach, CatalogueJson.Default.PublicBreach), token));
         await round.WriteAsync(

@@ -40,7 +40,7 @@ internal sealed class DedupeSet
     private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
     // Enough to keep every memory channel busy, few enough to be still in the cache when they are used.
-    private const int AtOnce = 64;
+    private const int ChunkSize = 64;
 
     private readonly long _cap;
     private readonly byte[] _account = new byte[MaxAccountBytes];
@@ -81,10 +81,10 @@ internal sealed class DedupeSet
     // makes the processor wait for them together instead of one after the other.
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
-        Span<UInt128> hashes = stackalloc UInt128[AtOnce];
-        for (var first = 0; first < accounts.Count; first += AtOnce)
+        Span<UInt128> hashes = stackalloc UInt128[ChunkSize];
+        for (var first = 0; first < accounts.Count; first += ChunkSize)
         {
-            var count = Math.Min(AtOnce, accounts.Count - first);
+            var count = Math.Min(ChunkSize, accounts.Count - first);
             for (var i = 0; i < count; i++)
                 hashes[i] = Hash(accounts.Account(first + i, out var aliasLength), aliasLength);
             Touch(hashes[..count]);

@@ -45,20 +45,21 @@ public sealed class MailSchedule(
     /// </summary>
     public async Task SendNextAsync(long load, CancellationToken cancellationToken)
     {
-        const int AtOnce = PipelineMessages.AtOnce;
+        const int MaxConcurrency = PipelineMessages.MaxConcurrency;
         var (each, perSecond) = (options.Value.MailsPerMessage, options.Value.MailsPerSecond);
-        var ahead = (long)each * (long)Math.Clamp(Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each), AtOnce, MaxMessagesAhead);
+        var wanted = Math.Ceiling(perSecond * MailsAhead.TotalSeconds / each);
+        var ahead = (long)each * (long)Math.Clamp(wanted, MaxConcurrency, MaxMessagesAhead);
         while (await notifications.GetMailProgressAsync(load, cancellationToken) is { MaySend: true, FirstWaiting: { } next } mails)
         {
             var from = Math.Max(mails.Queued, next - 1);
-            var to = (int)Math.Min(Math.Min(mails.Last, next - 1 + ahead), from + ((long)AtOnce * each));
+            var to = (int)Math.Min(Math.Min(mails.Last, next - 1 + ahead), from + ((long)MaxConcurrency * each));
             if (from >= to)
                 return;
             if (!await notifications.TryQueueMailsAsync(load, mails.Queued, to, cancellationToken))
                 continue;
             try
             {
-                var sending = Parallelism.Of(AtOnce, cancellationToken);
+                var sending = Parallelism.Of(MaxConcurrency, cancellationToken);
                 await Parallel.ForEachAsync(Enumerable.Range(0, (to - from + each - 1) / each), sending, async (i, token) =>
                 {
                     var first = from + 1 + (i * each);

@@ -6,7 +6,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <summary>Maximum delay of these messages. A message counts as lost only when it is older.</summary>
     public static readonly TimeSpan LongestHidden = TimeSpan.FromMinutes(10);
 
-    internal const int AtOnce = 16;
+    internal const int MaxConcurrency = 16;
 
     // Azure queues refuse delays of 7 days and more.
     private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
@@ -40,7 +40,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <summary>Sends a message for each slice, then records them as sent. A crash in between causes harmless duplicates.</summary>
     public async Task SendSlicesAsync(IReadOnlyList<Slice> ready, CancellationToken cancellationToken)
     {
-        await Parallel.ForEachAsync(ready, Parallelism.Of(AtOnce, cancellationToken), async (slice, token) => await SendAsync(
+        await Parallel.ForEachAsync(ready, Parallelism.Of(MaxConcurrency, cancellationToken), async (slice, token) => await SendAsync(
             new SliceMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
         foreach (var run in Runs(ready))
             await slices.MarkSlicesQueuedAsync(run.Load, run.First, run.Last, cancellationToken);

@@ -6,14 +6,14 @@ public sealed class PoisonQueue(IMessageQueues queues)
     /// <param name="queue">The queue's name, with or without the poison suffix.</param>
     public async Task<int> RequeueAsync(string queue, CancellationToken cancellationToken)
     {
-        const int AtOnce = 32;
+        const int PageSize = 32;
         queue = queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
         if (!QueueNames.All.Contains(queue))
             throw new NotPossibleException(
                 $"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}");
         var poison = queues.Get(queue + QueueNames.PoisonSuffix);
         var sent = 0;
-        while (await poison.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(1), cancellationToken) is { Count: > 0 } messages)
+        while (await poison.ReceiveAsync(PageSize, TimeSpan.FromMinutes(1), cancellationToken) is { Count: > 0 } messages)
         {
             foreach (var message in messages)
             {

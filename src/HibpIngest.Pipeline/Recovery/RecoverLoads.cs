@@ -19,7 +19,8 @@ public sealed partial class RecoverLoads(
     {
         foreach (var load in plan.Loads)
         {
-            var (known, replaced) = (await FindAsync(load.Logged.Folder, cancellationToken), plan.Replaced.ContainsKey(load.Document.Load));
+            var known = await FindAsync(load.Journaled.Folder, cancellationToken);
+            var replaced = plan.Replaced.ContainsKey(load.Document.Load);
             if (known is { Removing: true })
                 continue;
             if (known is null || !await IsSettledAsync(known, cancellationToken)
@@ -74,7 +75,7 @@ public sealed partial class RecoverLoads(
 
     private async Task RecoverAsync(Run run, PlannedLoad load, JournalEntry? known, CancellationToken cancellationToken)
     {
-        var (document, folder) = (load.Document, load.Logged.Folder);
+        var (document, folder) = (load.Document, load.Journaled.Folder);
         try
         {
             if (known is not null && JournalNames.Folder(known) != folder)

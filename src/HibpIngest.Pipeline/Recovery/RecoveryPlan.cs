@@ -12,7 +12,7 @@ internal sealed class RecoveryPlan
     /// <summary>Maps replaced loads to the loads that were published in their place.</summary>
     public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
 
-    /// <summary>Folders of loads without a document: nothing says that they count.</summary>
+    /// <summary>Folders of loads without a document: nothing says that they are current.</summary>
     public List<string> Incomplete { get; } = [];
 
     /// <summary>One line for each folder that can't be used.</summary>
@@ -51,7 +51,7 @@ internal sealed class RecoveryPlan
         foreach (var load in Loads.Where(load => together.Contains(load.Document.Load)).ToList())
         {
             Loads.Remove(load);
-            Removed.Add(load.Logged);
+            Removed.Add(load.Journaled);
         }
         Incomplete.RemoveAll(folder => together.Contains(JournalNames.LoadOf(folder)));
     }
@@ -124,7 +124,7 @@ internal sealed class RecoveryPlan
                 if (!same.Exists(load => differ(load, same[0]) && load != same[0]))
                     continue;
                 dropped.UnionWith(same);
-                Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Logged.Folder}'"))} of the journal have the "
+                Problems.Add($"folders {string.Join(" and ", same.Select(load => $"'{load.Journaled.Folder}'"))} of the journal have the "
                     + $"same {what}: move away the folders of other stores");
             }
         }
@@ -139,7 +139,7 @@ internal sealed class RecoveryPlan
         {
             var newest = breach.MaxBy(load => load.Document.Version)!;
             // The unreadable document may have hidden the breach.
-            var unread = breach.Max(load => load.Logged.Fault is null ? -1 : load.Logged.FaultVersion);
+            var unread = breach.Max(load => load.Journaled.Fault is null ? -1 : load.Journaled.FaultVersion);
             var isReported = newest.Document.IsReported && unread < newest.Document.Version;
             var recovery = new BreachRecovery
             {
@@ -157,9 +157,9 @@ internal sealed class RecoveryPlan
     }
 }
 
-internal sealed record PlannedLoad(JournaledLoad Logged, BreachMetadata Metadata)
+internal sealed record PlannedLoad(JournaledLoad Journaled, BreachMetadata Metadata)
 {
-    public JournalLoadDocument Document => Logged.Document!;
+    public JournalLoadDocument Document => Journaled.Document!;
 
     /// <summary>The breach's details in the newest document of any of its loads.</summary>
     public BreachRecovery Breach { get; set; } = null!;

@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Subscribers;
 public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog register, InstallationKeys keys)
 {
     /// <summary>Suppressions applied in one transaction; those stay applied if the run is interrupted.</summary>
-    private const int AtOnce = 10_000;
+    private const int ChunkSize = 10_000;
 
     /// <summary>Checks that the key is set and the same as before, if one was ever used.</summary>
     public async Task CheckKeyAsync(CancellationToken cancellationToken)
@@ -49,7 +49,7 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
         }
         var missing = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
         // Addresses without a subscription too: an import would bring them back.
-        foreach (var some in missing.Chunk(AtOnce))
+        foreach (var some in missing.Chunk(ChunkSize))
         {
             await suppressions.ApplySuppressionsAsync(
                 some, key, erase: some.Any(one => one.Reason == SuppressionReason.Forgotten), cancellationToken);

@@ -369,7 +369,7 @@ public sealed class AppendApiTests
         // Fast enough at first not to be disconnected for being slow.
         var head = $"POST /append HTTP/1.1\r\nHost: x\r\n{SenderRig.KeyHeader}: {rig.Key}\r\nContent-Type: application/json\r\n"
             + $"Content-Length: {AppendEndpoints.MaxBytes}\r\n\r\n{new string(' ', 1 << 20)}";
-        var held = Enumerable.Range(0, AppendEndpoints.AtOnce).Select(_ => new RawBody(rig.Web.Address.Port)).ToList();
+        var held = Enumerable.Range(0, AppendEndpoints.MaxConcurrency).Select(_ => new RawBody(rig.Web.Address.Port)).ToList();
         try
         {
             await Task.WhenAll(held.Select(one => one.SendAsync(head)));

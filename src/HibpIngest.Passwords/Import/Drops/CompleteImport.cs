@@ -11,7 +11,7 @@ public sealed partial class CompleteImport(
     PasswordStores stores, PasswordReleases releases, ReplicatedReleases replicated, IPasswordDrops drops, ImportPlans plans,
     TimeProvider time, ILogger<CompleteImport> log)
 {
-    private const int AtOnce = 16;
+    private const int MaxConcurrency = 16;
 
     private static readonly ImportState[] Stoppable = [ImportState.Planned, ImportState.Running];
 
@@ -236,7 +236,7 @@ public sealed partial class CompleteImport(
 
     private static Task EachAsync(IEnumerable<int> groups, Func<int, CancellationToken, Task> work, CancellationToken cancellationToken) =>
         Parallel.ForEachAsync(
-            groups, new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken },
+            groups, new ParallelOptions { MaxDegreeOfParallelism = MaxConcurrency, CancellationToken = cancellationToken },
             async (group, token) => await work(group, token));
 
     [LoggerMessage(

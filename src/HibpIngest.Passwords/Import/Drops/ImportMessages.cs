@@ -3,11 +3,11 @@ namespace HibpIngest.Passwords.Import.Drops;
 /// <summary>Sends the messages of an import, one for each group.</summary>
 public sealed class ImportMessages(IMessageQueues queues)
 {
-    private const int AtOnce = 16;
+    private const int MaxConcurrency = 16;
 
     internal Task SendAsync(ImportPlan plan, IEnumerable<int> groups, CancellationToken cancellationToken)
     {
-        var sending = new ParallelOptions { MaxDegreeOfParallelism = AtOnce, CancellationToken = cancellationToken };
+        var sending = new ParallelOptions { MaxDegreeOfParallelism = MaxConcurrency, CancellationToken = cancellationToken };
         return Parallel.ForEachAsync(groups, sending, async (group, token) => await queues.SendAsync(
             new ImportMessage(plan.Key.ToString(), plan.Mode, plan.Id, group), TimeSpan.Zero, token));
     }
