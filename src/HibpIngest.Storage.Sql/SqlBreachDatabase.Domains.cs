@@ -25,16 +25,12 @@ public abstract partial class SqlBreachDatabase
         if (await session.ExecuteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfListed}", Of(listed)) == 0)
             return false;
         if (listed.Proof.Subscription is { } id)
-        {
-            await session.ExecuteAsync(
-                "DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE link_id = @id)", Id("@id", id));
-            await session.ExecuteAsync("DELETE FROM dbo.subscribers WHERE link_id = @id", Id("@id", id));
-        }
+            await DeleteSubscribersAsync(session, "link_id = @id", Id("@id", id));
         return true;
     }, cancellationToken);
 
-    public Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken) =>
-        WriteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfProof}", cancellationToken, Of(proof));
+    public Task DeleteProofAsync(string holder, string domain, CancellationToken cancellationToken) =>
+        WriteAsync($"DELETE FROM dbo.domain_proofs WHERE {OfProof}", cancellationToken, Of(holder, domain));
 
     private static async Task PutAsync(ISqlSession session, DomainProof proof)
     {
@@ -56,8 +52,8 @@ public abstract partial class SqlBreachDatabase
     private static Parameter[] Of(CheckedProof listed) => [.. Of(listed.Proof), At("@checked_at", listed.CheckedAt)];
 
     private static Parameter[] Of(DomainProof proof) =>
-    [
-        VarChar("@holder", proof.Holder, HashLength), VarChar("@domain", proof.Domain, DomainLength),
-        VarChar("@kind", ProofText(proof.Kind), ReasonLength),
-    ];
+        [.. Of(proof.Holder, proof.Domain), VarChar("@kind", ProofText(proof.Kind), ReasonLength)];
+
+    private static Parameter[] Of(string holder, string domain) =>
+        [VarChar("@holder", holder, HashLength), VarChar("@domain", domain, DomainLength)];
 }

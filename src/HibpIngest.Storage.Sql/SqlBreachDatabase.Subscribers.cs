@@ -74,14 +74,23 @@ public abstract partial class SqlBreachDatabase
             [
                 Text("@email", email, EmailLength), Text("@domain", domain, DomainLength), Bit("@all", removal.Domain is null),
             ];
-            notifications += await session.ExecuteAsync(
-                $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {Of})", parameters);
-            subscriptions += await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {Of}", parameters);
+            var removed = await DeleteSubscribersAsync(session, Of, parameters);
+            (subscriptions, notifications) = (subscriptions + removed.Subscriptions, notifications + removed.Notifications);
             await session.ExecuteAsync($"DELETE FROM dbo.subscription_requests WHERE {Of}", parameters);
             if (removal.Suppression is { } suppression)
                 await PutAsync(session, suppression);
         }
         return new SubscribersRemoved(subscriptions, notifications);
+    }
+
+    /// <summary>Deletes subscriptions, and their notifications.</summary>
+    private static async Task<SubscribersRemoved> DeleteSubscribersAsync(
+        ISqlSession session, string condition, params Parameter[] parameters)
+    {
+        var notifications = await session.ExecuteAsync(
+            $"DELETE FROM dbo.notifications WHERE subscriber IN (SELECT id FROM dbo.subscribers WHERE {condition})", parameters);
+        return new SubscribersRemoved(
+            await session.ExecuteAsync($"DELETE FROM dbo.subscribers WHERE {condition}", parameters), notifications);
     }
 
     public Task<IReadOnlyList<Suppression>> FindSuppressionsAsync(

@@ -103,12 +103,16 @@ internal sealed class DomainsApproveCommand : AddressCommand
     private static async Task AddAsync(
         IServiceProvider services, string domain, List<Subscription> wanted, CancellationToken cancellationToken)
     {
-        var requests = services.GetRequiredService<ISubscriptionRequests>();
-        await DeleteProofsAsync(
-            services, domain,
-            async proof => proof.Subscription is { } id
-                && await requests.FindSubscriptionAsync(id, cancellationToken) is { Subscription: var found } && wanted.Contains(found),
-            cancellationToken);
+        var database = services.GetRequiredService<IBreachDatabase>();
+        foreach (var (proof, _, _) in await database.ListProofsAsync(cancellationToken))
+        {
+            // A proof that is missing later would end the approval.
+            if (proof.Domain == domain && proof.Subscription is { } id
+                && await database.FindSubscriptionAsync(id, cancellationToken) is { } known && wanted.Contains(known.Subscription))
+            {
+                await database.DeleteProofAsync(proof.Holder, domain, cancellationToken);
+            }
+        }
         if ((await services.GetRequiredService<SubscriberOperations>().AddAsync(wanted, again: false, cancellationToken)).Suppressed > 0)
         {
             throw new NotPossibleException("the address is suppressed (unsubscribed, bounced, complained or forgotten), and was not added; "
@@ -120,20 +124,8 @@ internal sealed class DomainsApproveCommand : AddressCommand
     {
         var keys = services.GetRequiredService<IApiKeys>();
         var key = await KeyNames.FindAsync(keys, name, cancellationToken) ?? throw KeyNames.Unknown(name);
-        await DeleteProofsAsync(services, domain, proof => Task.FromResult(proof.Holder == key.Hash), cancellationToken);
+        await services.GetRequiredService<IBreachDatabase>().DeleteProofAsync(key.Hash, domain, cancellationToken);
         if (!await keys.SetDomainAsync(key.Hash, domain, isProven: true, cancellationToken))
             throw KeyNames.Unknown(name);
-    }
-
-    // A proof that is missing later would end the approval.
-    private static async Task DeleteProofsAsync(
-        IServiceProvider services, string domain, Func<DomainProof, Task<bool>> isOfOwner, CancellationToken cancellationToken)
-    {
-        var proofs = services.GetRequiredService<IDomainProofs>();
-        foreach (var (proof, _, _) in await proofs.ListProofsAsync(cancellationToken))
-        {
-            if (proof.Domain == domain && await isOfOwner(proof))
-                await proofs.DeleteProofAsync(proof, cancellationToken);
-        }
     }
 }

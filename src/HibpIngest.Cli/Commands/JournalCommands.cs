@@ -29,7 +29,7 @@ internal sealed class JournalListCommand : HibpCommand
             return;
         if (loads.Count == 0)
         {
-            session.Screen.Show("The journal is empty; a load is in the journal once its accounts are in the tables.");
+            session.Screen.Show("The journal is empty; a load is written once its accounts are in the tables.");
             return;
         }
         var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each").AlignRight(0, 3, 4, 5, 6);
@@ -89,7 +89,7 @@ internal sealed class JournalWriteCommand : HibpCommand
                 continue;
             // Marked open, so that a host completes it if this run is interrupted.
             await services.GetRequiredService<IStoreRegister>().MarkOpenAsync(load.Id, cancellationToken);
-            var rows = await ProgressSpinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows logged", async progress =>
+            var rows = await ProgressSpinner.ShowAsync(session.Screen, $"load {load.Id} of {load.Breach}: rows written", async progress =>
             {
                 await services.GetRequiredService<WriteJournal>().RunAsync(entry, progress, cancellationToken);
                 return entry.LastPosition;
@@ -107,10 +107,10 @@ internal sealed class JournalWriteCommand : HibpCommand
         if (session.Screen.Json)
             session.Screen.ShowJson(new JournalWrittenDocument(written, lost));
         else if (written.Count == 0)
-            session.Screen.Show("Every load that can be logged is.");
+            session.Screen.Show("Every load that can be in the journal is.");
         foreach (var load in lost)
         {
-            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a journal: its rows are lost; to log "
+            session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a journal: its rows are lost; to add "
                 + "it, drop its archive again under the same name");
         }
     }

@@ -20,7 +20,8 @@ public interface IDomainProofs
     Task<bool> EndProofAsync(CheckedProof listed, CancellationToken cancellationToken);
 
     /// <summary>Deletes a proof only. The domain stays with its holder, and is never checked again.</summary>
-    Task DeleteProofAsync(DomainProof proof, CancellationToken cancellationToken);
+    /// <param name="holder">As in <see cref="DomainProof"/>.</param>
+    Task DeleteProofAsync(string holder, string domain, CancellationToken cancellationToken);
 }
 
 /// <param name="Holder">Who has the domain by it: the hash of an API key, or the <see cref="HolderOf">id of a subscription</see>.</param>

@@ -21,7 +21,7 @@ public sealed record JournalEntry
     public required bool IsComplete { get; init; }
 
     /// <summary>
-    /// Nothing of the load is in the journal: it is being removed, or is unpublished and was superseded or restarted as another load.
+    /// Nothing of the load is written: it is being removed, or is unpublished and was superseded or restarted as another load.
     /// </summary>
     public required bool Stopped { get; init; }
     public required bool Removing { get; init; }
@@ -51,9 +51,9 @@ public sealed record JournalSegment(int Number, long First, long Last, long? Byt
 
 public enum JournalMode
 {
-    /// <summary>Each load is in the journal once its accounts are in the tables.</summary>
+    /// <summary>Each load is written once its accounts are in the tables.</summary>
     On,
 
-    /// <summary>Nothing is in the journal: data that SQL loses or purges can only be rebuilt from the archives.</summary>
+    /// <summary>Nothing is written: data that SQL loses or purges can only be rebuilt from the archives.</summary>
     Off,
 }

@@ -30,7 +30,7 @@ public sealed record LoadRecovery
     /// <summary>Version that the load's newest document describes.</summary>
     public required long Version { get; init; }
 
-    /// <summary>Since when its mark counts, or counted.</summary>
+    /// <summary>Since when its mark is current, or was.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
     /// <summary>The load that was published in its place. Null: its mark is current.</summary>

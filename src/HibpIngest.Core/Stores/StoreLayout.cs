@@ -10,7 +10,7 @@ public sealed record StoreLayout
     /// <summary>1 and up.</summary>
     public required int Id { get; init; }
 
-    /// <summary>True if hashes can be queried by range. The state is only ever raised.</summary>
+    /// <summary>How much of the accounts can be queried by range of hashes. The state is only ever raised.</summary>
     public required RangesState Ranges { get; init; }
 
     /// <summary>The layout is no longer written, and its tables are or will be deleted. Permanent.</summary>
@@ -104,7 +104,7 @@ public sealed record LayoutFacts
     public override int GetHashCode() => HashCode.Combine(AccountsTable, RangesTable, StorageAccounts.Count, SpreadDomains.Count);
 }
 
-/// <summary>True if the range table holds every account. The numbers are stored: a contract.</summary>
+/// <summary>How much of the accounts the range table holds. The numbers are stored: a contract.</summary>
 public enum RangesState
 {
     Off = 0,
@@ -146,7 +146,7 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
     }
 }
 
-/// <summary>True if a new store writes ranges.</summary>
+/// <summary>What a new store does about ranges (HIBP_RANGES).</summary>
 public enum RangesMode
 {
     Off,

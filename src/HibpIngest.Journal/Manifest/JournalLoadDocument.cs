@@ -152,7 +152,7 @@ public sealed record RemovedDocument
     /// <summary>The load's mark; 0: it had none.</summary>
     public required int Mark { get; init; }
 
-    /// <summary>Loads that it replaced: they don't count although it was removed.</summary>
+    /// <summary>Loads that it replaced: they aren't current, although it was removed.</summary>
     public required IReadOnlyList<long> Replaces { get; init; }
 
     /// <summary>

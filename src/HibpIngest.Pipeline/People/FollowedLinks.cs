@@ -38,7 +38,7 @@ public sealed class FollowedLinks(
 
     public async Task<string?> UnsubscribeAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not var (_, (subscription, _, _, _)))
+        if (await FindAsync(command, LinkPurpose.Unsubscribe, cancellationToken) is not { Known.Subscription: var subscription })
             return NoEffect;
         await subscribers.RemoveAsync(
             [subscription.Email], subscription.Domain is { } domain ? [domain] : [], SuppressionReason.Unsubscribed, cancellationToken);
@@ -48,7 +48,7 @@ public sealed class FollowedLinks(
     public async Task<string?> OptOutAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
-        if (await FindAsync(command, purpose, cancellationToken) is not var (_, (subscription, _, _, _))
+        if (await FindAsync(command, purpose, cancellationToken) is not { Known.Subscription: var subscription }
             || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
         {
             return NoEffect;

@@ -64,10 +64,6 @@ public sealed class ProvenDomains(
         }
     }
 
-    private async Task<string?> FindKeyRefusalAsync(string key, CancellationToken cancellationToken) =>
-        await apiKeys.FindAsync(key, cancellationToken) is { } found && found.Scopes.HasFlag(KeyScopes.Verify)
-            ? null : "its API key was revoked, or may not add domains";
-
     /// <summary>Checks the proofs that are due; a second failure, a week after the first, ends one.</summary>
     public async Task CheckAsync(CancellationToken cancellationToken)
     {
@@ -87,6 +83,10 @@ public sealed class ProvenDomains(
             }
         }
     }
+
+    private async Task<string?> FindKeyRefusalAsync(string key, CancellationToken cancellationToken) =>
+        await apiKeys.FindAsync(key, cancellationToken) is { } found && found.Scopes.HasFlag(KeyScopes.Verify)
+            ? null : "its API key was revoked, or may not add domains";
 
     private async Task CheckAsync(CheckedProof listed, TimeSpan overdue, CancellationToken cancellationToken)
     {

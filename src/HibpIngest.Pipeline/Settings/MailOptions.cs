@@ -15,7 +15,7 @@ public sealed class MailOptions
     [Range(0.01, 10_000)]
     public double MailsPerSecond { get; set; } = 10;
 
-    /// <summary>True if matched notifications are sent, or held until an operator releases them; Hold overrides the metadata.</summary>
+    /// <summary>Send sends matched notifications; Hold keeps them until an operator releases them, and overrides the metadata.</summary>
     public NotifyMode Notify { get; set; } = NotifyMode.Send;
 
     /// <summary>How long a sender's claim on a notification lasts; after that another sender may claim it.</summary>

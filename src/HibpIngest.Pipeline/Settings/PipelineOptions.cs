@@ -53,7 +53,7 @@ public sealed class UpsertOptions
     [Range(1, 512)]
     public int TransactionsInFlight { get; set; } = 16;
 
-    /// <summary>True if a new store writes ranges by hash from its first account on; an existing store ignores it.</summary>
+    /// <summary>On writes ranges by hash in a new store, from its first account on; an existing store ignores it.</summary>
     public RangesMode Ranges { get; set; } = RangesMode.On;
 }
 

@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Text;
 using System.Text.RegularExpressions;
@@ -103,7 +102,7 @@ internal sealed partial class PublishedPipeline : IDisposable
             await CopyAsync(breach);
             copied = Stopwatch.GetTimestamp();
         });
-        var slices = new ConcurrentBag<Task>();
+        var slices = new List<Task>();
         while (!copying.IsCompleted || Volatile.Read(ref _done) < Volatile.Read(ref _sent))
         {
             QueueMessage[] messages = await _queue.ReceiveMessagesAsync(maxMessages: 32, visibilityTimeout: TimeSpan.FromMinutes(30));
@@ -111,7 +110,7 @@ internal sealed partial class PublishedPipeline : IDisposable
                 slices.Add(HandleAsync(message));
             if (messages.Length == 0)
                 await Task.WhenAny(Task.Delay(NoMessage), Task.WhenAll([copying, .. slices]));
-            if (slices.FirstOrDefault(slice => slice.IsFaulted) is { } failed)
+            if (slices.Find(slice => slice.IsFaulted) is { } failed)
                 await failed;
         }
         await copying;

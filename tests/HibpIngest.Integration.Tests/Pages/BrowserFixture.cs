@@ -28,7 +28,7 @@ public sealed class BrowserFixture : IAsyncLifetime
         {
             ExecutablePath = Program,
             // The sandbox needs a user other than root. The name isn't resolved by any server.
-            // One process for each kind of work: a browser of tests needs no isolation of sites, and starts far less.
+            // Fewer processes: these tests need no isolation of sites, and each process costs CPU time to start.
             Args =
             [
                 "--no-sandbox", "--disable-gpu", "--in-process-gpu", "--renderer-process-limit=1", "--disable-extensions",

@@ -28,7 +28,7 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
     /// <param name="mode">The hash.</param>
     /// <param name="file">The list.</param>
     /// <param name="smallFile">The second file.</param>
-    /// <param name="isSmall">True if a prefix, by index, is in the second file.</param>
+    /// <param name="isSmall">Returns true for a prefix, by index, that is in the second file.</param>
     public void Write(HashMode mode, string file, string smallFile, Func<int, bool> isSmall)
     {
         using var output = new BufferedStream(File.Create(file), 1 << 20);

@@ -128,7 +128,7 @@ public abstract partial class BreachDatabaseContract
         Assert.False(await Database.EndProofAsync(new CheckedProof(good, start, null), None));
         Assert.Equal([replaced, failed], await Database.ListProofsAsync(None));
         await Database.RecordCheckAsync(failed, succeeded: true, None);
-        await Database.DeleteProofAsync(good, None);
+        await Database.DeleteProofAsync(good.Holder, good.Domain, None);
         Assert.Equal([new CheckedProof(bad, start + Week + Week, null)], await Database.ListProofsAsync(None));
     }
 
