@@ -16,7 +16,24 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
     public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate answer)
     {
         var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
-        return Add(route, endpoints.MapMethods(template, route.Methods, answer));
+        // The compiler generates the binding of these types. For any other type, each process compiles it at its first request. The unused
+        // tokens prevent the overload whose endpoints ignore the result.
+        return Add(route, answer switch
+        {
+            Func<HttpContext, CancellationToken, Task<IResult>> typed =>
+                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken aborted) => typed(context, aborted)),
+            Func<HttpContext, Task<IResult>> typed =>
+                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
+            Func<HttpContext, IResult> typed =>
+                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
+            Func<HttpContext, CancellationToken, Task> typed =>
+                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken aborted) => typed(context, aborted)),
+            Func<HttpContext, Task> typed =>
+                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
+#pragma warning disable RDG002 // known to be compiled at run time
+            _ => endpoints.MapMethods(template, route.Methods, answer),
+#pragma warning restore RDG002
+        });
     }
 
     public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate answer) => Map(HttpMethods.Get, template, access, answer);
@@ -42,7 +59,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
         {
             var methods = routes.SelectMany(route => route.Methods).OrderBy(method => method == HttpMethods.Head);
             var route = routes.First() with { Methods = [.. methods, HttpMethods.Options] };
-            endpoints.MapMethods(routes.Key, [HttpMethods.Options], () => Results.NoContent())
+            endpoints.MapMethods(routes.Key, [HttpMethods.Options], _ => Task.CompletedTask)
                 .WithMetadata(route).WithDisplayName(routes.Key).ExcludeFromDescription();
         }
     }
