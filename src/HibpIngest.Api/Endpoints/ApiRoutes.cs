@@ -16,8 +16,8 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
     public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate answer)
     {
         var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
-        // The compiler generates the binding of these types. For any other type, each process compiles it at its first request. The unused
-        // tokens prevent the overload whose endpoints ignore the result.
+        // The compiler generates the binding of these types; that of any other type is compiled by each process at its first request. An
+        // unused token selects the overload that writes the result, and not that for a RequestDelegate, which ignores it.
         return Add(route, answer switch
         {
             Func<HttpContext, CancellationToken, Task<IResult>> typed =>
@@ -25,7 +25,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
             Func<HttpContext, Task<IResult>> typed =>
                 endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
             Func<HttpContext, IResult> typed =>
-                endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
+                endpoints.MapMethods(template, route.Methods, (HttpContext context) => typed(context)),
             Func<HttpContext, CancellationToken, Task> typed =>
                 endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken aborted) => typed(context, aborted)),
             Func<HttpContext, Task> typed =>

@@ -41,7 +41,7 @@ public sealed class CatalogueSnapshot
     public PublishedBreach? Find(string name) => _byName.GetValueOrDefault(name);
 
     /// <summary>
-    /// Returns the breaches of these marks, each once, by name; other marks than current ones are ignored. None if an opt-out hides them.
+    /// Returns the breaches of these marks, each once, by name; marks that aren't current are ignored. None if an opt-out hides them.
     /// </summary>
     /// <param name="forOwner">True if the reader owns the account's domain: sensitive breaches are included.</param>
     public IReadOnlyList<PublishedBreach> BreachesOf(IReadOnlyList<int> marks, bool forOwner)
