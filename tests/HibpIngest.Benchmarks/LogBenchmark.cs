@@ -268,7 +268,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
 
         public void BeginDomain(ReadOnlySpan<byte> domain, int rows) => _sum += domain[^1];
 
-        public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
+        public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
         {
             _sum += alias.Length + domain.Length + alias[^1] + domain[0];
             Rows++;

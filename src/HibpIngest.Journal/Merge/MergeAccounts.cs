@@ -97,7 +97,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
                 _state.Domain++;
         }
 
-        public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
+        public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
         {
             var partition = _state.Partition;
             if (partition < 0)

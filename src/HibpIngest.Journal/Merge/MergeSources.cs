@@ -56,7 +56,7 @@ public sealed class BatchSource(long rows, int batches, int batchRows, Func<int,
             var domain = batch.Domain(order[0]);
             visitor.BeginDomain(domain, rows);
             foreach (var account in order[..rows])
-                visitor.Account(domain, batch.Alias(account));
+                visitor.Account(batch.Alias(account), domain);
             order = order[rows..];
         }
     }

@@ -81,7 +81,7 @@ internal static class BlockDecoder
                     return "an alias holds a byte that is not a printable ASCII character";
                 at += suffix;
                 before = prefix + suffix;
-                visitor.Account(domain, aliasBuffer[..before]);
+                visitor.Account(aliasBuffer[..before], domain);
             }
         }
         return rows != 0 ? "its domains have fewer rows than its frame"

@@ -14,7 +14,7 @@ public interface IAccountVisitor
     void BeginDomain(ReadOnlySpan<byte> domain, int rows);
 
     /// <summary>Receives a row of the current domain. Duplicates are passed too.</summary>
-    void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias);
+    void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain);
 }
 
 /// <summary>Adds a block's accounts to a batch, which must have room for them.</summary>
@@ -30,7 +30,7 @@ internal readonly struct BatchVisitor(AccountBatch into) : IAccountVisitor
     {
     }
 
-    public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) => into.Add(alias, domain);
+    public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => into.Add(alias, domain);
 }
 
 internal struct CountVisitor(DomainCounts domains) : IAccountVisitor
@@ -43,5 +43,5 @@ internal struct CountVisitor(DomainCounts domains) : IAccountVisitor
 
     public readonly void BeginDomain(ReadOnlySpan<byte> domain, int rows) => domains.Add(domain, rows);
 
-    public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) => Rows++;
+    public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Rows++;
 }

@@ -44,7 +44,7 @@ internal sealed record LogContent(
         {
         }
 
-        public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias) =>
+        public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) =>
             into.Add($"{Encoding.ASCII.GetString(alias)}@{Encoding.ASCII.GetString(domain)}");
     }
 }

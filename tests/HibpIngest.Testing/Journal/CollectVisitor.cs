@@ -29,7 +29,7 @@ internal struct CollectVisitor : IAccountVisitor
         (_domain, _left) = (Encoding.ASCII.GetString(domain), rows);
     }
 
-    public void Account(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
+    public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {
         Assert.Equal(_domain, Encoding.ASCII.GetString(domain));
         _left--;
