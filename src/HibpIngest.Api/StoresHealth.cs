@@ -9,7 +9,7 @@ internal sealed class StoresHealth(CatalogueReader catalogue, IAccountReads acco
         async cancellationToken =>
         {
             await catalogue.GetAsync(cancellationToken);
-            _ = await accounts.GetMarksAsync("example.com", "ready", 0, cancellationToken);
+            _ = await accounts.GetMarksAsync(new Account("ready", "example.com"), 0, cancellationToken);
         }, time);
 
     public async Task<HealthCheckResult> CheckHealthAsync(HealthCheckContext context, CancellationToken cancellationToken = default) =>

@@ -98,7 +98,7 @@ internal static class SubscribeBenchmark
     {
         public Task PutOptOutAsync(OptOut optOut, CancellationToken cancellationToken) => throw new NotSupportedException();
 
-        public Task<OptOutLevel> GetOptOutAsync(string alias, string domain, CancellationToken cancellationToken) =>
+        public Task<OptOutLevel> GetOptOutAsync(Account account, CancellationToken cancellationToken) =>
             Task.FromResult(OptOutLevel.None);
 
         public IAsyncEnumerable<OptOut> ListOptOutsAsync(CancellationToken cancellationToken) => throw new NotSupportedException();

@@ -94,7 +94,7 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     private Task MeasureLookupAsync(BreachedAccounts accounts) => _load.CompareAsync(
         "lookup in process",
         async i => await ReadBareAsync(Alias(i)),
-        async i => await accounts.FindAsync(Alias(i), Domain, CancellationToken.None), MaxLatency);
+        async i => await accounts.FindAsync(new Account(Alias(i), Domain), CancellationToken.None), MaxLatency);
 
     private static Task AnswerEntityAsync(HttpContext context)
     {

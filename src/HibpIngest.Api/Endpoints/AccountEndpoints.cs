@@ -32,8 +32,8 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
         IReadOnlyList<PublishedBreach> found = [];
         if (tests?.Find(account) is { } test)
             found = test;
-        else if (AccountRules.TryParse(account, out var alias, out var host, out _))
-            found = await accounts.FindAsync(alias, host, CancellationToken.None); // too short to be worth observing aborts
+        else if (AccountRules.TryParse(account, out var parsed, out _))
+            found = await accounts.FindAsync(parsed, CancellationToken.None); // too short to be worth observing aborts
         if (RequestQuery.First(domain) is { Length: > 0 } site)
             found = [.. found.Where(breach => breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))];
         if (includeUnverified?.Value == false)

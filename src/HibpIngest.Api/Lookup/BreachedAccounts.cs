@@ -8,12 +8,11 @@ public sealed class BreachedAccounts(CatalogueReader catalogue, IAccountReads ac
     /// <summary>
     /// Returns the breaches of one account, by name, without sensitive and retired ones. One point read per 250 marks, in parallel.
     /// </summary>
-    /// <param name="alias">Lower-case and valid.</param>
-    public async Task<IReadOnlyList<PublishedBreach>> FindAsync(string alias, string domain, CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<PublishedBreach>> FindAsync(Account account, CancellationToken cancellationToken)
     {
         var snapshot = await catalogue.GetAsync(cancellationToken);
         return snapshot.BreachesOf(
-            await accounts.GetMarksAsync(domain, alias, snapshot.HighestMark, cancellationToken), forOwner: false);
+            await accounts.GetMarksAsync(account, snapshot.HighestMark, cancellationToken), forOwner: false);
     }
 
     /// <summary>

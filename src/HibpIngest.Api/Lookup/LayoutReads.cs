@@ -16,10 +16,10 @@ public sealed class LayoutReads(
 
     public Task RunAsync(CancellationToken cancellationToken) => _current.RunAsync(cancellationToken);
 
-    public async Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
+    public async Task<IReadOnlyList<int>> GetMarksAsync(Account account, int highestMark, CancellationToken cancellationToken)
     {
         var (layout, placement) = await _current.GetAsync(cancellationToken);
-        return await tables.GetMarksAsync(layout.Facts, placement, alias, domain, highestMark, cancellationToken);
+        return await tables.GetMarksAsync(layout.Facts, placement, account, highestMark, cancellationToken);
     }
 
     public async IAsyncEnumerable<AccountEntry> ReadDomainAsync(

@@ -23,7 +23,7 @@ internal static class PageForm
     public static string? AddressOf(string? text)
     {
         var email = text?.Trim().ToLowerInvariant();
-        return email is not null && AccountRules.TryParse(email, out _, out _, out _) && MailSyntax.IsAddress(email) ? email : null;
+        return email is not null && AccountRules.TryParse(email, out _, out _) && MailSyntax.IsAddress(email) ? email : null;
     }
 
     /// <returns>The domain in lower-case ASCII; null: the text is none.</returns>

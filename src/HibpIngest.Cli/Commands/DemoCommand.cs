@@ -72,7 +72,7 @@ internal sealed class DemoCommand : HibpCommand
         if (drop is not null)
             DropCommand.WarnOfUnknown(screen, drop);
         var subscribed = (session.Parsed.GetValue(_subscribe) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().ToList();
-        if (subscribed.Exists(address => !AccountRules.TryParse(address, out _, out _, out _)))
+        if (subscribed.Exists(address => !AccountRules.TryParse(address, out _, out _)))
             throw new BadInputException("--subscribe: expected an address, as in me@example.com");
         var password = await GetPasswordAsync(session, _password, _passwordFromInput, cancellationToken);
         if (password is not null && drop is not null)

@@ -28,17 +28,17 @@ internal sealed class LookupCommand : HibpCommand
             await ShowAllAsync(session, cancellationToken);
             return;
         }
-        var (alias, domain) = Parse(email);
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var breaches = await FindAsync(Open(session, account), account, alias, domain, cancellationToken);
+        var account = Parse(email);
+        using var storage = await session.OpenAccountAsync(cancellationToken);
+        var breaches = await FindAsync(Open(session, storage), storage, account, cancellationToken);
         if (!session.Screen.TryShowJson(() => new LookupDocument(Normalise(email), breaches)))
             Show(session.Screen, email, breaches);
     }
 
     private static async Task ShowAllAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        using var account = await session.OpenAccountAsync(cancellationToken);
-        var accounts = Open(session, account);
+        using var storage = await session.OpenAccountAsync(cancellationToken);
+        var accounts = Open(session, storage);
         var documents = new List<LookupDocument>();
         var refused = new List<LookupRefusal>();
         var (lines, read) = (0, 0);
@@ -48,13 +48,13 @@ internal sealed class LookupCommand : HibpCommand
             if (string.IsNullOrWhiteSpace(line))
                 continue;
             read++;
-            if (!AccountRules.TryParse(line, out var alias, out var domain, out var broken))
+            if (!AccountRules.TryParse(line, out var account, out var broken))
             {
                 refused.Add(new LookupRefusal(lines, RuleWords.Of(broken)));
                 session.Screen.Say($"line {lines} holds no address that could be an account: {refused[^1].Reason}");
                 continue;
             }
-            var breaches = await FindAsync(accounts, account, alias, domain, cancellationToken);
+            var breaches = await FindAsync(accounts, storage, account, cancellationToken);
             if (session.Screen.Json)
                 documents.Add(new LookupDocument(Normalise(line), breaches));
             else
@@ -66,27 +66,26 @@ internal sealed class LookupCommand : HibpCommand
             $"{TableFormat.Number(refused.Count)} of {TableFormat.Number(read)} lines hold no address that could be an account");
     }
 
-    private static (string Alias, string Domain) Parse(string email) =>
-        AccountRules.TryParse(email, out var alias, out var domain, out var broken) ? (alias, domain)
+    private static Account Parse(string email) => AccountRules.TryParse(email, out var account, out var broken) ? account
         : throw new BadInputException($"that is not an email address of an account: {RuleWords.Of(broken)}");
 
     /// <summary>Opens the same lookups that the API uses.</summary>
-    private static BreachedAccounts Open(CommandSession session, StorageAccount account) => new(
-        new CatalogueReader(account.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
-        new LayoutReads(account.Register, account.StoreAccounts, account.Tables, session.Time, NullLogger<LayoutReads>.Instance));
+    private static BreachedAccounts Open(CommandSession session, StorageAccount storage) => new(
+        new CatalogueReader(storage.Catalogue, session.Time, NullLogger<CatalogueReader>.Instance),
+        new LayoutReads(storage.Register, storage.StoreAccounts, storage.Tables, session.Time, NullLogger<LayoutReads>.Instance));
 
     private static async Task<IReadOnlyList<PublicBreach>> FindAsync(
-        BreachedAccounts accounts, StorageAccount account, string alias, string domain, CancellationToken cancellationToken)
+        BreachedAccounts accounts, StorageAccount storage, Account account, CancellationToken cancellationToken)
     {
         try
         {
-            var found = await accounts.FindAsync(alias, domain, cancellationToken);
+            var found = await accounts.FindAsync(account, cancellationToken);
             return [.. found.Select(breach => breach.Model)];
         }
         catch (StoreMissingException)
         {
             throw new NotPossibleException(
-                $"storage {account.DisplayName} is not set up yet: 'hibp run' sets it up; or name the right one by HIBP_STORAGE");
+                $"storage {storage.DisplayName} is not set up yet: 'hibp run' sets it up; or name the right one by HIBP_STORAGE");
         }
     }
 

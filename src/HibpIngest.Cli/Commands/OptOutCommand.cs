@@ -32,8 +32,8 @@ internal sealed class OptOutCommand : AddressCommand
         var operations = services.GetRequiredService<OptOutOperations>();
         foreach (var address in addresses)
         {
-            _ = AccountRules.TryParse(address, out var alias, out var domain, out _);
-            await operations.SetAsync(new OptOut(alias, domain, level), cancellationToken);
+            _ = AccountRules.TryParse(address, out var account, out _);
+            await operations.SetAsync(new OptOut(account, level), cancellationToken);
         }
         var subject = addresses.Count == 1 ? "The address is" : $"{TableFormat.Number(addresses.Count)} addresses are";
         session.Screen.ShowResult(

@@ -71,7 +71,7 @@ internal abstract class AddressCommand : HibpCommand
     private static string Address(string text, string where)
     {
         var address = text.Trim().ToLowerInvariant();
-        return AccountRules.TryParse(address, out _, out _, out var broken) ? address
+        return AccountRules.TryParse(address, out _, out var broken) ? address
             : throw new BadInputException($"{where} is not an address{(broken is null ? "" : $" (it breaks the rule {broken})")}");
     }
 }

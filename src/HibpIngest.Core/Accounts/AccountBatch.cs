@@ -1,3 +1,5 @@
+using System.Text;
+
 namespace HibpIngest.Accounts;
 
 /// <summary>
@@ -66,6 +68,10 @@ public sealed class AccountBatch
         var start = Start(index) + _aliasLengths[index];
         return _bytes.AsSpan(start, _ends[index] - start);
     }
+
+    /// <summary>Returns account <paramref name="index"/> as strings, for paths that may allocate.</summary>
+    public Account ToAccount(int index) =>
+        new(Encoding.ASCII.GetString(Alias(index)), Encoding.ASCII.GetString(Domain(index)));
 
     /// <summary>The underlying bytes, for <see cref="AliasRange"/>. Valid until the next account is added.</summary>
     public ReadOnlyMemory<byte> Memory => _bytes.AsMemory(0, _used);

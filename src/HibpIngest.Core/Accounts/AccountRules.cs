@@ -27,12 +27,11 @@ public static class AccountRules
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"u8);
 
     /// <summary>Parses a single address. After trimming and lower-casing it must be exactly one account.</summary>
-    /// <param name="alias">Part before the @, lower-case; empty on failure.</param>
-    /// <param name="domain">Part after the @, lower-case; empty on failure.</param>
+    /// <param name="account">Default on failure.</param>
     /// <param name="broken">The first rule broken; null on success, and if the text doesn't have the form alias@domain.</param>
-    public static bool TryParse(ReadOnlySpan<byte> email, out string alias, out string domain, out AccountRule? broken)
+    public static bool TryParse(ReadOnlySpan<byte> email, out Account account, out AccountRule? broken)
     {
-        alias = domain = "";
+        account = default;
         broken = null;
         var text = email.Trim(" \t\r\n"u8);
         var at = text.IndexOf((byte)'@');
@@ -55,19 +54,23 @@ public static class AccountRules
             broken = rule;
             return false;
         }
-        alias = Encoding.ASCII.GetString(lower[..at]);
-        domain = Encoding.ASCII.GetString(lower[(at + 1)..]);
+        account = new Account(Encoding.ASCII.GetString(lower[..at]), Encoding.ASCII.GetString(lower[(at + 1)..]));
         return true;
     }
 
-    /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
-    public static bool TryParse(string email, out string alias, out string domain, out AccountRule? broken) =>
-        TryParse(Encoding.UTF8.GetBytes(email.Trim()), out alias, out domain, out broken);
+    /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out Account, out AccountRule?)"/>
+    public static bool TryParse(string email, out Account account, out AccountRule? broken) =>
+        TryParse(Encoding.UTF8.GetBytes(email.Trim()), out account, out broken);
 
     /// <summary>Parses a single domain. After trimming and lower-casing it must be valid as the domain of an account.</summary>
-    /// <inheritdoc cref="TryParse(ReadOnlySpan{byte}, out string, out string, out AccountRule?)"/>
-    public static bool TryParseDomain(string text, out string domain, out AccountRule? broken) =>
-        TryParse("a@" + text.Trim(), out _, out domain, out broken);
+    /// <param name="domain">Lower-case; empty on failure.</param>
+    /// <param name="broken">The first rule broken; null on success, and if the text has other characters than a domain.</param>
+    public static bool TryParseDomain(string text, out string domain, out AccountRule? broken)
+    {
+        var isDomain = TryParse("a@" + text.Trim(), out var account, out broken);
+        domain = isDomain ? account.Domain : "";
+        return isDomain;
+    }
 
     /// <summary>
     /// Returns the first rule that a candidate breaks. Both parts must be lower-case and hold only characters allowed in a candidate.

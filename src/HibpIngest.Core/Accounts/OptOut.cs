@@ -12,8 +12,7 @@ public enum OptOutLevel
     All,
 }
 
-/// <param name="Alias">Lower-case, as the domain.</param>
-public sealed record OptOut(string Alias, string Domain, OptOutLevel Level)
+public sealed record OptOut(Account Account, OptOutLevel Level)
 {
     /// <summary>Property of an account's entity, and of that of its hash, which upserts neither read nor change.</summary>
     public const string Property = "o";
@@ -32,11 +31,4 @@ public sealed record OptOut(string Alias, string Domain, OptOutLevel Level)
     /// <param name="fromOwner">True if the reader is the verified owner of the address or of its domain.</param>
     public static bool Hides(IReadOnlyList<int> marks, bool fromOwner) =>
         marks.Count > 0 && (fromOwner ? marks[0] <= AllMark : marks[0] < 0);
-
-    // ToString must not show the address.
-    private bool PrintMembers(System.Text.StringBuilder builder)
-    {
-        builder.Append(Level);
-        return true;
-    }
 }

@@ -9,8 +9,8 @@ public interface IAccountReads
     /// Returns the marks of one account, ascending: one point read, and in parallel one for each further <c>alias!n</c> row up to the
     /// highest mark. Empty: not found. A negative mark is an opt-out: see <see cref="OptOut.Hides"/>.
     /// </summary>
-    /// <param name="domain">Lower-case.</param>
-    Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken);
+    /// <param name="account">Its domain may be a partition (<c>domain!07</c>) of the one table.</param>
+    Task<IReadOnlyList<int>> GetMarksAsync(Account account, int highestMark, CancellationToken cancellationToken);
 
     /// <summary>
     /// Returns the accounts of a domain with all their marks, in key order, page by page. A spread domain is read partition by partition.

@@ -10,7 +10,7 @@ public interface IOptOuts
     Task PutOptOutAsync(OptOut optOut, CancellationToken cancellationToken);
 
     /// <returns><see cref="OptOutLevel.None"/> if none is recorded.</returns>
-    Task<OptOutLevel> GetOptOutAsync(string alias, string domain, CancellationToken cancellationToken);
+    Task<OptOutLevel> GetOptOutAsync(Account account, CancellationToken cancellationToken);
 
     /// <summary>Returns all opt-outs, without those that have ended.</summary>
     IAsyncEnumerable<OptOut> ListOptOutsAsync(CancellationToken cancellationToken);

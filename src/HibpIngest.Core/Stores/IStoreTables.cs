@@ -23,12 +23,12 @@ public static class StoreTablesReads
     /// <summary>Returns the marks of one account in a layout, as <see cref="IAccountReads.GetMarksAsync"/>.</summary>
     /// <param name="placement">That of the layout.</param>
     public static Task<IReadOnlyList<int>> GetMarksAsync(
-        this IStoreTables tables, LayoutFacts facts, LayoutPlacement placement, string alias, string domain, int highestMark,
+        this IStoreTables tables, LayoutFacts facts, LayoutPlacement placement, Account account, int highestMark,
         CancellationToken cancellationToken)
     {
-        var place = placement.Find(alias, domain);
+        var place = placement.Find(account);
         return tables.AccountReads(new TablePlace(place.StorageAccount, facts.AccountsTable))
-            .GetMarksAsync(place.Partition, alias, highestMark, cancellationToken);
+            .GetMarksAsync(account with { Domain = place.Partition }, highestMark, cancellationToken);
     }
 }
 

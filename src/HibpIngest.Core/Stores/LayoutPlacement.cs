@@ -74,12 +74,12 @@ public sealed class LayoutPlacement
     }
 
     /// <summary>Returns the partition of one account.</summary>
-    /// <param name="alias">Lower-case ASCII.</param>
-    public PartitionPlace Find(string alias, string domain)
+    public PartitionPlace Find(Account account)
     {
-        var name = Encoding.ASCII.GetBytes(domain);
+        var name = Encoding.ASCII.GetBytes(account.Domain);
         var partitions = PartitionsOf(name);
-        return Place(domain, name, partitions, partitions == 1 ? 0 : BucketOf(Encoding.ASCII.GetBytes(alias), partitions));
+        return Place(
+            account.Domain, name, partitions, partitions == 1 ? 0 : BucketOf(Encoding.ASCII.GetBytes(account.Alias), partitions));
     }
 
     /// <summary>Returns every partition of a domain, in key order.</summary>

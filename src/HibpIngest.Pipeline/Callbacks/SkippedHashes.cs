@@ -20,10 +20,8 @@ internal sealed class SkippedHashes(IReadOnlyList<int> marks, LayoutFacts facts,
             hash => watched.Contains(accounts.PrefixOf(hash)) && !_skipped.ContainsKey(hash)).ToList();
         await Parallel.ForEachAsync(hits, Parallelism.Of(ReadsAtOnce, cancellationToken), async (hash, token) =>
         {
-            var account = accounts.AccountOf(hash);
             var has = await tables.GetMarksAsync(
-                facts, _placement, Encoding.ASCII.GetString(accounts.Accounts.Alias(account)),
-                Encoding.ASCII.GetString(accounts.Accounts.Domain(account)), marks.DefaultIfEmpty().Max(), token);
+                facts, _placement, accounts.Accounts.ToAccount(accounts.AccountOf(hash)), marks.DefaultIfEmpty().Max(), token);
             lock (_skipped)
                 _skipped[hash] = OptOut.Hides(has, fromOwner: false) || has.Intersect(marks).Any();
         });

@@ -22,8 +22,7 @@ public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts,
                 var lookups = Parallelism.Of(atOnce * LookupsInFlight, cancellationToken);
                 await Parallel.ForAsync(0, batch.Count, lookups, async (i, token) =>
                 {
-                    var (domain, alias) = (Encoding.ASCII.GetString(batch.Domain(i)), Encoding.ASCII.GetString(batch.Alias(i)));
-                    if (!(await accounts.GetMarksAsync(domain, alias, mark, token)).Contains(mark))
+                    if (!(await accounts.GetMarksAsync(batch.ToAccount(i), mark, token)).Contains(mark))
                         Interlocked.Increment(ref missing);
                 });
                 progress?.Report(done += batch.Count);

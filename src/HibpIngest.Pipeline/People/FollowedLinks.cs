@@ -49,12 +49,12 @@ public sealed class FollowedLinks(
     {
         var purpose = command.Level == OptOutLevel.All ? LinkPurpose.OptOutAll : LinkPurpose.OptOutPublic;
         if (await FindAsync(command, purpose, cancellationToken) is not { Known.Subscription: var subscription }
-            || !AccountRules.TryParse(subscription.Email, out var alias, out var domain, out _))
+            || !AccountRules.TryParse(subscription.Email, out var account, out _))
         {
             return NoEffect;
         }
         await optOuts.SetAsync(
-            new OptOut(alias, domain, purpose == LinkPurpose.OptOutAll ? OptOutLevel.All : OptOutLevel.Public), cancellationToken);
+            new OptOut(account, purpose == LinkPurpose.OptOutAll ? OptOutLevel.All : OptOutLevel.Public), cancellationToken);
         return null;
     }
 

@@ -19,10 +19,7 @@ public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStore
             await WriteAsync(layout, optOut, cancellationToken);
         // Last: it deletes the request by which a repeated command finds the address.
         if (optOut.Level == OptOutLevel.All)
-        {
-            await subscribers.RemoveAsync(
-                [$"{optOut.Alias}@{optOut.Domain}"], [], SuppressionReason.Unsubscribed, cancellationToken);
-        }
+            await subscribers.RemoveAsync([optOut.Account.Address], [], SuppressionReason.Unsubscribed, cancellationToken);
     }
 
     /// <summary>Applies all opt-outs to a layout that was rebuilt, or whose ranges were backfilled.</summary>
@@ -34,13 +31,13 @@ public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStore
 
     private async Task WriteAsync(StoreLayout layout, OptOut optOut, CancellationToken cancellationToken)
     {
-        var (facts, placement) = (layout.Facts, new LayoutPlacement(layout.Facts));
-        var place = placement.Find(optOut.Alias, optOut.Domain);
+        var (account, facts, placement) = (optOut.Account, layout.Facts, new LayoutPlacement(layout.Facts));
+        var place = placement.Find(account);
         await tables.Accounts(new TablePlace(place.StorageAccount, facts.AccountsTable)).PutOptOutAsync(
-            place.Partition, optOut.Alias, optOut.Level, cancellationToken);
+            place.Partition, account.Alias, optOut.Level, cancellationToken);
         if (!layout.WritesRanges)
             return;
-        var (partition, row) = RangeKeys.Of(Encoding.ASCII.GetBytes(optOut.Alias), Encoding.ASCII.GetBytes(optOut.Domain));
+        var (partition, row) = RangeKeys.Of(Encoding.ASCII.GetBytes(account.Alias), Encoding.ASCII.GetBytes(account.Domain));
         await tables.Ranges(RangeKeys.PlaceOf(partition, facts, placement)).PutOptOutAsync(partition, row, optOut.Level, cancellationToken);
     }
 }

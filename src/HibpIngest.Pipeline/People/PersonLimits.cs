@@ -18,9 +18,9 @@ public sealed class PersonLimits(
     /// <returns>Why an address can't be mailed to, or null.</returns>
     public async Task<string?> FindRefusalAsync(string? email, CancellationToken cancellationToken)
     {
-        if (email is null || !AccountRules.TryParse(email, out var alias, out var domain, out _) || !MailSyntax.IsAddress(email))
+        if (email is null || !AccountRules.TryParse(email, out var account, out _) || !MailSyntax.IsAddress(email))
             return "it names no address";
-        return await optOuts.GetOptOutAsync(alias, domain, cancellationToken) == OptOutLevel.All
+        return await optOuts.GetOptOutAsync(account, cancellationToken) == OptOutLevel.All
             ? "the address is hidden from all, and gets no mail" : null;
     }
 

@@ -60,7 +60,7 @@ public sealed class PersonMails(
     // From the database and the layout that is read, as the catalogue's readers would find them, but with sensitive ones.
     private async Task<IReadOnlyList<Breach>> FindBreachesAsync(string email, CancellationToken cancellationToken)
     {
-        if (!AccountRules.TryParse(email, out var alias, out var domain, out _))
+        if (!AccountRules.TryParse(email, out var account, out _))
             return [];
         var breaches = (await catalogue.ListBreachesAsync(cancellationToken)).Where(
             breach => breach.IsListed && !breach.Metadata.Flags.HasFlag(BreachFlags.Retired)).ToList();
@@ -68,7 +68,7 @@ public sealed class PersonMails(
             return [];
         var facts = (await layout.GetReadLayoutAsync(cancellationToken) ?? StoreLayout.First).Facts;
         var marks = await tables.GetMarksAsync(
-            facts, new LayoutPlacement(facts), alias, domain, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
+            facts, new LayoutPlacement(facts), account, breaches.Max(breach => breach.Marks[^1]), cancellationToken);
         if (OptOut.Hides(marks, fromOwner: true))
             return [];
         return [.. breaches.Where(breach => breach.Marks.Any(marks.Contains))

@@ -105,8 +105,8 @@ public sealed partial class RemoveMarks(
     /// <summary>Groups the accounts of a chunk by partition, largest first, so that no large group is left for last.</summary>
     private static IEnumerable<(PartitionPlace Place, string[] Aliases)> ByPartition(AccountBatch chunk, LayoutPlacement placement) =>
         Enumerable.Range(0, chunk.Count)
-            .Select(i => (Domain: Encoding.ASCII.GetString(chunk.Domain(i)), Alias: Encoding.ASCII.GetString(chunk.Alias(i))))
-            .GroupBy(account => placement.Find(account.Alias, account.Domain), account => account.Alias)
+            .Select(chunk.ToAccount)
+            .GroupBy(placement.Find, account => account.Alias)
             .SelectMany(place => place.Order(StringComparer.Ordinal).Chunk(PartitionAccounts).Select(aliases => (place.Key, aliases)))
             .OrderByDescending(accounts => accounts.aliases.Length);
 

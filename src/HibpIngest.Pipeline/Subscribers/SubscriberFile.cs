@@ -92,7 +92,7 @@ public static class SubscriberFile
         var address = Field(row, email);
         if (address.Length == 0)
             return (null, "the email is missing");
-        if (!AccountRules.TryParse(address, out _, out _, out var broken))
+        if (!AccountRules.TryParse(address, out _, out var broken))
             return (null, $"the email is not an address{Reason(broken)}");
         var subscribed = Field(row, domain) is { Length: > 0 } text ? text : null;
         if (subscribed is not null && !AccountRules.TryParseDomain(subscribed, out _, out broken))

@@ -52,9 +52,9 @@ internal sealed class AccountTable(
         return new AccountPage(rows, next);
     }
 
-    public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken) =>
-        highestMark <= IAccountTable.MarksPerRow
-        ? ReadRowAsync(domain, alias, cancellationToken) : ReadRowsAsync(domain, alias, RowOf(highestMark) + 1, cancellationToken);
+    public Task<IReadOnlyList<int>> GetMarksAsync(Account account, int highestMark, CancellationToken cancellationToken) =>
+        highestMark <= IAccountTable.MarksPerRow ? ReadRowAsync(account.Domain, account.Alias, cancellationToken)
+        : ReadRowsAsync(account, RowOf(highestMark) + 1, cancellationToken);
 
     public IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken) => ReadKeysAsync(
         TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken)
@@ -65,14 +65,14 @@ internal sealed class AccountTable(
             TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), ["RowKey"], "counting of a domain's accounts", cancellationToken)
             .Skip(than).AnyAsync(cancellationToken);
 
-    private async Task<IReadOnlyList<int>> ReadRowsAsync(string domain, string alias, int rows, CancellationToken cancellationToken)
+    private async Task<IReadOnlyList<int>> ReadRowsAsync(Account account, int rows, CancellationToken cancellationToken)
     {
         var found = await Task.WhenAll(
-            Enumerable.Range(0, rows).Select(row => ReadRowAsync(domain, RowKey(alias, row), cancellationToken)));
+            Enumerable.Range(0, rows).Select(row => ReadRowAsync(account.Domain, RowKey(account.Alias, row), cancellationToken)));
         return [.. found.SelectMany(marks => marks).Order()];
     }
 
-    private async Task<IReadOnlyList<int>> ReadRowAsync(string domain, string key, CancellationToken cancellationToken) =>
-        await reads.TryReadAsync(Table.Name, domain, key, cancellationToken)
-        ?? (await Table.FindAsync(domain, key, "look-up of an account", cancellationToken) is { } entity ? MarksOf(entity) : []);
+    private async Task<IReadOnlyList<int>> ReadRowAsync(string partition, string key, CancellationToken cancellationToken) =>
+        await reads.TryReadAsync(Table.Name, partition, key, cancellationToken)
+        ?? (await Table.FindAsync(partition, key, "look-up of an account", cancellationToken) is { } entity ? MarksOf(entity) : []);
 }

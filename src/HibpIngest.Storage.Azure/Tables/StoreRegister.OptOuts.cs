@@ -10,17 +10,17 @@ internal sealed partial class StoreRegister
     private const string Level = "Level";
 
     public Task PutOptOutAsync(OptOut optOut, CancellationToken cancellationToken) => table.PutAsync(
-        new TableEntity(OptOutPartition, OptOutRow(optOut.Alias, optOut.Domain))
+        new TableEntity(OptOutPartition, OptOutRow(optOut.Account))
         {
-            [Alias] = optOut.Alias,
-            [Domain] = optOut.Domain,
+            [Alias] = optOut.Account.Alias,
+            [Domain] = optOut.Account.Domain,
             [Level] = OptOut.ValueOf(optOut.Level),
             [SetAt] = TableText.Of(time.GetUtcNow()),
         },
         "recording of an opt-out", cancellationToken);
 
-    public async Task<OptOutLevel> GetOptOutAsync(string alias, string domain, CancellationToken cancellationToken) =>
-        await table.FindAsync(OptOutPartition, OptOutRow(alias, domain), "look-up of an opt-out", cancellationToken) is { } entity
+    public async Task<OptOutLevel> GetOptOutAsync(Account account, CancellationToken cancellationToken) =>
+        await table.FindAsync(OptOutPartition, OptOutRow(account), "look-up of an opt-out", cancellationToken) is { } entity
             ? LevelOf(entity) : OptOutLevel.None;
 
     public async IAsyncEnumerable<OptOut> ListOptOutsAsync([EnumeratorCancellation] CancellationToken cancellationToken)
@@ -28,15 +28,15 @@ internal sealed partial class StoreRegister
         await foreach (var entity in QueryAsync(OptOutPartition, "listing of opt-outs", cancellationToken))
         {
             if (LevelOf(entity) is not OptOutLevel.None and var level)
-                yield return new OptOut(TextOf(entity, Alias), TextOf(entity, Domain), level);
+                yield return new OptOut(new Account(TextOf(entity, Alias), TextOf(entity, Domain)), level);
         }
     }
 
     // An address may have characters and a length that a key may not.
-    private static string OptOutRow(string alias, string domain)
+    private static string OptOutRow(Account account)
     {
         Span<byte> hash = stackalloc byte[SHA1.HashSizeInBytes];
-        AccountHash.Compute(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain), hash);
+        AccountHash.Compute(Encoding.ASCII.GetBytes(account.Alias), Encoding.ASCII.GetBytes(account.Domain), hash);
         return Convert.ToHexString(hash);
     }
 

@@ -46,9 +46,9 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
     {
         public ConcurrentQueue<string> All { get; } = [];
 
-        public Task<IReadOnlyList<int>> GetMarksAsync(string domain, string alias, int highestMark, CancellationToken cancellationToken)
+        public Task<IReadOnlyList<int>> GetMarksAsync(Account account, int highestMark, CancellationToken cancellationToken)
         {
-            All.Enqueue($"{alias}@{domain}");
+            All.Enqueue(account.Address);
             return Task.FromResult<IReadOnlyList<int>>([]);
         }
 

@@ -200,7 +200,7 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret", "bob.secret"),
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret"),
-            () => store.Accounts.GetMarksAsync("private.example", "alice.secret", 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync(new Account("alice.secret", "private.example"), 1, CancellationToken.None),
             () =>
                 store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
@@ -231,8 +231,8 @@ public sealed class StorageAccountTests
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("private7.example", 1, "alice.private7", "bob.private7");
         await store.Table.UpsertAsync("private7.example", 2, "alice.private7");
-        await store.Accounts.GetMarksAsync("private7.example", "alice.private7", 1, CancellationToken.None);
-        await store.Accounts.GetMarksAsync("private7.example", "nobody.private7", 1, CancellationToken.None);
+        await store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, CancellationToken.None);
+        await store.Accounts.GetMarksAsync(new Account("nobody.private7", "private7.example"), 1, CancellationToken.None);
         await store.Accounts.HasMoreAccountsAsync("private7.example", 0, CancellationToken.None);
         await foreach (var _ in store.Table.ListAliasesAsync("private7.example", [1], CancellationToken.None)) { }
         await store.Table.RemoveMarkAsync("private7.example", ["alice.private7", "bob.private7"], 1, CancellationToken.None);
@@ -240,7 +240,7 @@ public sealed class StorageAccountTests
         await store.Table.WalkAsync(2);
         await store.Table.DropAsync(CancellationToken.None);
         await Assert.ThrowsAsync<StoreMissingException>(
-            () => store.Accounts.GetMarksAsync("private7.example", "alice.private7", 1, CancellationToken.None));
+            () => store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, CancellationToken.None));
         await store.Blobs.CreateAsync(CancellationToken.None);
 
         // The listeners work: another client's request, and data that identifies nobody, are seen.
@@ -269,7 +269,7 @@ public sealed class StorageAccountTests
 
             await using var again = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None);
             using var kept = StorageAccount.Open(again.ConnectionString, NullLoggerFactory.Instance);
-            Assert.Equal([1], await kept.Accounts.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+            Assert.Equal([1], await kept.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
             Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
             Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
         }
@@ -289,7 +289,7 @@ public sealed class StorageAccountTests
     {
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
-        Assert.Equal([1], await store.Accounts.GetMarksAsync("example.com", "b+rt", 1, CancellationToken.None));
+        Assert.Equal([1], await store.Accounts.GetMarksAsync(new Account("b+rt", "example.com"), 1, CancellationToken.None));
         var listed = new List<string>();
         await foreach (var alias in store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None))
             listed.Add(alias);
@@ -312,7 +312,7 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
             () => store.Table.UpsertAsync("example.com", 1, "anna"),
-            () => store.Accounts.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None),
             () => store.Table.RemoveMarkAsync(1, 0, null, CancellationToken.None),
             () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None),
             () => store.Register.GetIdentityAsync(CancellationToken.None),

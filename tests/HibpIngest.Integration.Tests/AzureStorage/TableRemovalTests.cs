@@ -256,7 +256,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     private async Task HasAsync(Func<string, int[]> marks)
     {
         foreach (var alias in (string[])["anna", "bert", "carl"])
-            Assert.Equal(marks(alias), await _other.Accounts.GetMarksAsync("example.com", alias, 20, CancellationToken.None));
+            Assert.Equal(marks(alias), await _other.Accounts.GetMarksAsync(new Account(alias, "example.com"), 20, CancellationToken.None));
     }
 
     private static async Task<SortedDictionary<string, object>> ReadAsync(StorageTable table, string alias)

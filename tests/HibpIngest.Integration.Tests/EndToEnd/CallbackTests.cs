@@ -26,7 +26,7 @@ public sealed class CallbackTests
         var all = await rig.AddAsync("all", Enumerable.Range(0, PrefixBitmap.Prefixes));
         var hidden = PipelineRig.Expected(7, 1).Single().Split('@');
         await (rig.Context with { SuppressionKey = SuppressionKey.Parse(Convert.ToBase64String(new byte[32])) })
-            .Get<OptOutOperations>().SetAsync(new OptOut(hidden[0], hidden[1], level), None);
+            .Get<OptOutOperations>().SetAsync(new OptOut(new Account(hidden[0], hidden[1]), level), None);
         await rig.DropAsync("X", 0, 20);
         await rig.RunToEndAsync();
         Assert.Equal(CallRig.Expect("X", 0, 20).Except(CallRig.Expect("X", 7, 1)), rig.ItemsOf(all));

@@ -330,7 +330,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         foreach (var one in PipelineRig.Expected(0, 10))
         {
             await Assert.ThrowsAsync<StoreMismatchException>(
-                () => reads.GetMarksAsync(one.Split('@')[1], one.Split('@')[0], 1, None));
+                () => reads.GetMarksAsync(new Account(one.Split('@')[0], one.Split('@')[1]), 1, None));
         }
     }
 
@@ -383,16 +383,16 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     /// <summary>Returns what readers find for each account of the first layout, by address and by range.</summary>
     private static async Task<List<string>> FindAllAsync(PipelineRig rig)
     {
-        using var account = rig.OpenAccount();
+        using var stores = rig.OpenAccount();
         var reads = new LayoutReads(
-            account.Register, account.StoreAccounts, account.Tables, rig.Time, NullLogger<LayoutReads>.Instance);
-        var catalogue = new CatalogueReader(account.Catalogue, rig.Time, NullLogger<CatalogueReader>.Instance);
+            stores.Register, stores.StoreAccounts, stores.Tables, rig.Time, NullLogger<LayoutReads>.Instance);
+        var catalogue = new CatalogueReader(stores.Catalogue, rig.Time, NullLogger<CatalogueReader>.Instance);
         var (byAddress, byRange) = (new BreachedAccounts(catalogue, reads), new BreachedRanges(catalogue, reads));
         var all = new List<string>();
         foreach (var (one, number) in PipelineRig.Expected(0, 200).Select((one, i) => (one, i)))
         {
-            var (alias, domain) = (one.Split('@')[0], one.Split('@')[1]);
-            var found = string.Join(' ', (await byAddress.FindAsync(alias, domain, None)).Select(breach => breach.Model.Name));
+            var account = new Account(one.Split('@')[0], one.Split('@')[1]);
+            var found = string.Join(' ', (await byAddress.FindAsync(account, None)).Select(breach => breach.Model.Name));
             all.Add(found);
             if (number % 10 > 0)
                 continue;

@@ -272,7 +272,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             {
                 var (alias, domain) = (account.Split('@')[0], account.Split('@')[1]);
                 var hash = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)));
-                string[] byAccount = [.. (await accounts.FindAsync(alias, domain, None)).Select(one => one.Model.Name)];
+                string[] byAccount = [.. (await accounts.FindAsync(new Account(alias, domain), None)).Select(one => one.Model.Name)];
                 string[] byRange = [.. (await ranges.FindAsync(hash[..BreachedRanges.PrefixDigits], None))
                     .Where(one => one.Suffix == hash[BreachedRanges.PrefixDigits..]).SelectMany(one => one.Breaches)
                     .Select(one => one.Model.Name)];

@@ -89,7 +89,8 @@ public sealed partial class OptOutTests
         await PostAsync(web, link, "", "Your address is hidden");
         await rig.RunToEndAsync();
         Assert.Empty(await rig.Pipeline.FindAsync(Email));
-        Assert.Equal([new OptOut(Alias, Domain, expected)], await rig.Context.Register.ListOptOutsAsync(None).ToListAsync(None));
+        Assert.Equal(
+            [new OptOut(new Account(Alias, Domain), expected)], await rig.Context.Register.ListOptOutsAsync(None).ToListAsync(None));
         // The link of one level can't be used for another, or to subscribe.
         foreach (var kind in (CommandKind[])[CommandKind.Verify, CommandKind.Unsubscribe])
             await rig.HandleAsync(rig.Follow(kind, link));
@@ -97,7 +98,7 @@ public sealed partial class OptOutTests
         {
             Level = expected == OptOutLevel.All ? OptOutLevel.Public : OptOutLevel.All,
         });
-        Assert.Equal(expected, await rig.Context.Register.GetOptOutAsync(Alias, Domain, None));
+        Assert.Equal(expected, await rig.Context.Register.GetOptOutAsync(new Account(Alias, Domain), None));
         Assert.Empty(await rig.Context.Database.ListSubscribersAsync(None).ToListAsync(None));
     }
 
@@ -109,7 +110,7 @@ public sealed partial class OptOutTests
         await rig.HandleAsync(rig.Subscribe(Email) with { Kind = CommandKind.RequestOptOut, Level = OptOutLevel.All });
         var confirm = rig.Follow(CommandKind.OptOut, PeopleRig.LinkIn(rig.LastMail(), "optout/confirm")) with { Level = OptOutLevel.All };
         // As far as a process gets that dies after the register's entry.
-        await rig.Context.Register.PutOptOutAsync(new OptOut(Alias, Domain, OptOutLevel.All), None);
+        await rig.Context.Register.PutOptOutAsync(new OptOut(new Account(Alias, Domain), OptOutLevel.All), None);
         await rig.HandleAsync(confirm);
         await rig.HandleAsync(confirm);
         await DropAsync(rig, "First");
@@ -133,7 +134,7 @@ public sealed partial class OptOutTests
     }
 
     private static Task SetAsync(PeopleRig rig, OptOutLevel level) =>
-        rig.Context.Get<OptOutOperations>().SetAsync(new OptOut(Alias, Domain, level), None);
+        rig.Context.Get<OptOutOperations>().SetAsync(new OptOut(new Account(Alias, Domain), level), None);
 
     /// <summary>Asks every reader, and returns those that show the address.</summary>
     /// <param name="drop">A breach to drop, whose mails are read; null: none is dropped.</param>

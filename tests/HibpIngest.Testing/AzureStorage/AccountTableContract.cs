@@ -14,7 +14,7 @@ public abstract class AccountTableContract
         var (table, reads) = await NewTableAsync();
         await table.UpsertAsync("example.com", 1, "anna");
         await table.CreateAsync(CancellationToken.None);
-        Assert.Equal([1], await reads.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+        Assert.Equal([1], await reads.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
     }
 
     [Fact]
@@ -26,10 +26,10 @@ public abstract class AccountTableContract
         await table.UpsertAsync("example.com", 3, "anna");
         await table.UpsertAsync("example.org", 2, "anna");
 
-        Assert.Equal([1, 3], await reads.GetMarksAsync("example.com", "anna", 3, CancellationToken.None));
-        Assert.Equal([3], await reads.GetMarksAsync("example.com", "bert", 3, CancellationToken.None));
-        Assert.Equal([2], await reads.GetMarksAsync("example.org", "anna", 3, CancellationToken.None));
-        Assert.Empty(await reads.GetMarksAsync("example.org", "bert", 3, CancellationToken.None));
+        Assert.Equal([1, 3], await reads.GetMarksAsync(new Account("anna", "example.com"), 3, CancellationToken.None));
+        Assert.Equal([3], await reads.GetMarksAsync(new Account("bert", "example.com"), 3, CancellationToken.None));
+        Assert.Equal([2], await reads.GetMarksAsync(new Account("anna", "example.org"), 3, CancellationToken.None));
+        Assert.Empty(await reads.GetMarksAsync(new Account("bert", "example.org"), 3, CancellationToken.None));
     }
 
     [Theory]
@@ -43,14 +43,14 @@ public abstract class AccountTableContract
         var (table, reads) = await NewTableAsync();
         await table.UpsertAsync("example.com", 7, "anna");
         await table.UpsertAsync("example.com", breach, "anna", "bert");
-        Assert.Equal([7, breach], await reads.GetMarksAsync("example.com", "anna", breach, CancellationToken.None));
-        Assert.Equal([breach], await reads.GetMarksAsync("example.com", "bert", breach, CancellationToken.None));
+        Assert.Equal([7, breach], await reads.GetMarksAsync(new Account("anna", "example.com"), breach, CancellationToken.None));
+        Assert.Equal([breach], await reads.GetMarksAsync(new Account("bert", "example.com"), breach, CancellationToken.None));
         Assert.Equal(["anna", "bert"], await ListAsync(table, "example.com", breach));
         if (rows > 1)
-            Assert.Equal([7], await reads.GetMarksAsync("example.com", "anna", 250, CancellationToken.None));
+            Assert.Equal([7], await reads.GetMarksAsync(new Account("anna", "example.com"), 250, CancellationToken.None));
         Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], breach, CancellationToken.None));
-        Assert.Equal([7], await reads.GetMarksAsync("example.com", "anna", breach, CancellationToken.None));
-        Assert.Empty(await reads.GetMarksAsync("example.com", "bert", breach, CancellationToken.None));
+        Assert.Equal([7], await reads.GetMarksAsync(new Account("anna", "example.com"), breach, CancellationToken.None));
+        Assert.Empty(await reads.GetMarksAsync(new Account("bert", "example.com"), breach, CancellationToken.None));
     }
 
     [Fact]
@@ -61,8 +61,8 @@ public abstract class AccountTableContract
             ["a+b", "a.b", "a-b", "a_b", "a%2bb", "0123456789", "abcdefghijklmnopqrstuvwxyz", "+", "-", "_", "+-_.x", new string('x', 64)];
         await table.UpsertAsync("xn--80ak6aa92e.xn--p1ai", 12, aliases);
         foreach (var alias in aliases)
-            Assert.Equal([12], await reads.GetMarksAsync("xn--80ak6aa92e.xn--p1ai", alias, 12, CancellationToken.None));
-        Assert.Empty(await reads.GetMarksAsync("xn--80ak6aa92e.xn--p1ai", "a b", 12, CancellationToken.None));
+            Assert.Equal([12], await reads.GetMarksAsync(new Account(alias, "xn--80ak6aa92e.xn--p1ai"), 12, CancellationToken.None));
+        Assert.Empty(await reads.GetMarksAsync(new Account("a b", "xn--80ak6aa92e.xn--p1ai"), 12, CancellationToken.None));
         Assert.Equal(aliases.Order(StringComparer.Ordinal), await ListAsync(table, "xn--80ak6aa92e.xn--p1ai", 12));
     }
 
@@ -107,22 +107,22 @@ public abstract class AccountTableContract
         Assert.Equal(0, await table.WalkAsync(17));
         Assert.Equal(aliases[..100], await ListAsync(table, "example.com", 1));
         Assert.Empty(await ListAsync(table, "example.com", 17));
-        Assert.Equal([170], await reads.GetMarksAsync("example.org", "anna", 300, CancellationToken.None));
-        Assert.Equal([170], await reads.GetMarksAsync("example.org", "bert", 300, CancellationToken.None));
+        Assert.Equal([170], await reads.GetMarksAsync(new Account("anna", "example.org"), 300, CancellationToken.None));
+        Assert.Equal([170], await reads.GetMarksAsync(new Account("bert", "example.org"), 300, CancellationToken.None));
     }
 
     [Fact]
     public async Task Opt_out_is_read_with_the_marks_and_no_upsert_or_removal_undoes_it()
     {
         var (table, reads) = await NewTableAsync();
-        Task<IReadOnlyList<int>> ReadAsync() => reads.GetMarksAsync("example.com", "anna", 300, CancellationToken.None);
+        Task<IReadOnlyList<int>> ReadAsync() => reads.GetMarksAsync(new Account("anna", "example.com"), 300, CancellationToken.None);
         Task PutAsync(OptOutLevel level) => table.PutOptOutAsync("example.com", "anna", level, CancellationToken.None);
 
         await PutAsync(OptOutLevel.Public);
         await table.UpsertAsync("example.com", 1, "anna", "bert");
         await table.UpsertAsync("example.com", 300, "anna");
         Assert.Equal([-1, 1, 300], await ReadAsync());
-        Assert.Equal([-1, 1], await reads.GetMarksAsync("example.com", "anna", 1, CancellationToken.None));
+        Assert.Equal([-1, 1], await reads.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
         Assert.Equal(["anna", "bert"], await ListAsync(table, "example.com", 1));
         await PutAsync(OptOutLevel.All);
         Assert.Equal(
@@ -162,8 +162,8 @@ public abstract class AccountTableContract
         Assert.Equal(2 * domains.Length, await table.WalkAsync(260));
         foreach (var domain in domains)
         {
-            Assert.Empty(await reads.GetMarksAsync(domain, "anna", 260, CancellationToken.None));
-            Assert.Equal([3], await reads.GetMarksAsync(domain, "bert", 260, CancellationToken.None));
+            Assert.Empty(await reads.GetMarksAsync(new Account("anna", domain), 260, CancellationToken.None));
+            Assert.Equal([3], await reads.GetMarksAsync(new Account("bert", domain), 260, CancellationToken.None));
         }
     }
 
@@ -206,7 +206,7 @@ public abstract class AccountTableContract
             Task.WhenAll(
                 aliases.Chunk(25).SelectMany(chunk => new[] { 2, 3 }.Select(mark => table.UpsertAsync("example.com", mark, chunk)))));
         foreach (var alias in aliases)
-            Assert.Equal([2, 3], await reads.GetMarksAsync("example.com", alias, 3, CancellationToken.None));
+            Assert.Equal([2, 3], await reads.GetMarksAsync(new Account(alias, "example.com"), 3, CancellationToken.None));
     }
 
     [Fact]
@@ -216,7 +216,7 @@ public abstract class AccountTableContract
         var aliases = Enumerable.Range(0, 50).Select(i => $"user{i:00}").ToArray();
         await Task.WhenAll(Enumerable.Range(1, 8).Select(breach => table.UpsertAsync("example.com", breach, aliases)));
         foreach (var alias in aliases)
-            Assert.Equal(Enumerable.Range(1, 8), await reads.GetMarksAsync("example.com", alias, 8, CancellationToken.None));
+            Assert.Equal(Enumerable.Range(1, 8), await reads.GetMarksAsync(new Account(alias, "example.com"), 8, CancellationToken.None));
     }
 
     [Fact]
@@ -225,7 +225,8 @@ public abstract class AccountTableContract
         var (table, reads) = await NewTableAsync();
         using var cancelled = new CancellationTokenSource();
         await cancelled.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => reads.GetMarksAsync("example.com", "anna", 1, cancelled.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => reads.GetMarksAsync(new Account("anna", "example.com"), 1, cancelled.Token));
         var inFlight = new TransactionsInFlight(1, CancellationToken.None);
         await inFlight.EnterAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(

@@ -147,10 +147,10 @@ internal sealed class PipelineRig : IAsyncDisposable
         var breached = new BreachedAccounts(catalogue, new LayoutReads(
             stores.Register, stores.StoreAccounts, stores.Tables, Time, NullLogger<LayoutReads>.Instance));
         var all = new List<IReadOnlyList<PublicBreach>>();
-        foreach (var account in accounts)
+        foreach (var address in accounts)
         {
-            Assert.True(AccountRules.TryParse(account, out var alias, out var domain, out var broken), $"no account by rule {broken}");
-            var found = await breached.FindAsync(alias, domain, CancellationToken.None);
+            Assert.True(AccountRules.TryParse(address, out var account, out var broken), $"no account by rule {broken}");
+            var found = await breached.FindAsync(account, CancellationToken.None);
             all.Add([.. found.Select(breach => breach.Model)]);
         }
         return all;

@@ -10,10 +10,10 @@ public sealed class AccountRulesTests
     [InlineData("a@b.de", "a", "b.de")]
     public void TryParse_returns_alias_and_domain_in_lower_case(string text, string alias, string domain)
     {
-        Assert.True(AccountRules.TryParse(text, out var foundAlias, out var foundDomain, out var broken));
-        Assert.Equal((alias, domain, null), (foundAlias, foundDomain, broken));
-        Assert.True(AccountRules.TryParse(Encoding.UTF8.GetBytes(text), out foundAlias, out foundDomain, out broken));
-        Assert.Equal((alias, domain, null), (foundAlias, foundDomain, broken));
+        Assert.True(AccountRules.TryParse(text, out var account, out var broken));
+        Assert.Equal((alias, domain, null), (account.Alias, account.Domain, broken));
+        Assert.True(AccountRules.TryParse(Encoding.UTF8.GetBytes(text), out account, out broken));
+        Assert.Equal((alias, domain, null), (account.Alias, account.Domain, broken));
     }
 
     [Theory]
@@ -33,8 +33,8 @@ public sealed class AccountRulesTests
     [InlineData("bob@example.invalid", AccountRule.TopLevelDomain)]
     public void TryParse_rejects_invalid_addresses_with_the_broken_rule(string text, AccountRule? expected)
     {
-        Assert.False(AccountRules.TryParse(text, out var alias, out var domain, out var broken));
-        Assert.Equal(("", "", expected), (alias, domain, broken));
+        Assert.False(AccountRules.TryParse(text, out var account, out var broken));
+        Assert.Equal((default, expected), (account, broken));
     }
 
     [Theory]
@@ -42,7 +42,7 @@ public sealed class AccountRulesTests
     [InlineData(1, 400_000, AccountRule.DomainLength)]
     public void TryParse_rejects_far_too_long_parts(int alias, int domain, AccountRule expected)
     {
-        Assert.False(AccountRules.TryParse(new string('a', alias) + "@" + new string('b', domain), out _, out _, out var broken));
+        Assert.False(AccountRules.TryParse(new string('a', alias) + "@" + new string('b', domain), out _, out var broken));
         Assert.Equal(expected, broken);
     }
 

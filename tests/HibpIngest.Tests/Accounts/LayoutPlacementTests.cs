@@ -18,7 +18,7 @@ public sealed partial class LayoutPlacementTests
             Assert.Equal(vector.Groups["ha"].Value, PlacementReference.Hash(alias).ToString("X8", CultureInfo.InvariantCulture));
             Assert.Equal(vector.Groups["hd"].Value, PlacementReference.Hash(domain).ToString("X8", CultureInfo.InvariantCulture));
             var placement = new LayoutPlacement(Facts(accounts, partitions > 1 ? [(domain, partitions)] : []));
-            Assert.Equal(new PartitionPlace(vector.Groups["key"].Value, 101 + Number("place")), placement.Find(alias, domain));
+            Assert.Equal(new PartitionPlace(vector.Groups["key"].Value, 101 + Number("place")), placement.Find(new Account(alias, domain)));
 
             int Number(string group) => int.Parse(vector.Groups[group].Value, CultureInfo.InvariantCulture);
         });
@@ -39,7 +39,7 @@ public sealed partial class LayoutPlacementTests
             var facts = Facts(accounts, spread);
             var placement = new LayoutPlacement(facts);
             var alias = new string(random.GetItems<char>("abcxyz0189.+-_", random.Next(1, 65)));
-            var place = placement.Find(alias, "large.example");
+            var place = placement.Find(new Account(alias, "large.example"));
             Assert.True(PlacementReference.Find(facts, alias, "large.example") == place, $"seed {Seed}, round {i}");
             var all = placement.FindAll("large.example");
             Assert.Equal(partitions, all.Distinct().Count());
@@ -66,7 +66,7 @@ public sealed partial class LayoutPlacementTests
         for (var i = 0; i < Each * partitions; i++)
             counts[LayoutPlacement.BucketOf(Encoding.ASCII.GetBytes($"user{i:0000000}"), partitions)]++;
         Assert.All(counts, count => Assert.InRange(count, Each * 8 / 10, Each * 12 / 10));
-        var accounts = Enumerable.Range(0, 10_000).GroupBy(i => placement.Find("a", $"d{i}.example.org").StorageAccount);
+        var accounts = Enumerable.Range(0, 10_000).GroupBy(i => placement.Find(new Account("a", $"d{i}.example.org")).StorageAccount);
         Assert.All(accounts, account => Assert.InRange(account.Count(), 800, 1_200));
     }
 

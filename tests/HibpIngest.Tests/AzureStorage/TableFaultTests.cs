@@ -208,7 +208,7 @@ public sealed class TableFaultTests
                 context, context.Request.Method == "PATCH" ? 204 : 200, context.Request.Method == "PATCH" ? "" : "{}");
         });
         await Open(server).Table.UpsertAsync("example.com", 1, "anna+news");
-        await Open(server).Accounts.GetMarksAsync("example.com", "anna+news", 1, CancellationToken.None);
+        await Open(server).Accounts.GetMarksAsync(new Account("anna+news", "example.com"), 1, CancellationToken.None);
         Assert.Equal(2, targets.Count);
         Assert.All(targets, target => Assert.Equal(
             "/loopback/accounts(PartitionKey='example.com',RowKey='anna%2Bnews')", target.Split('?')[0]));
@@ -228,7 +228,7 @@ public sealed class TableFaultTests
         Func<Task>[] calls =
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
-            () => store.Accounts.GetMarksAsync("example.com", "anna", 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None),
             () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
             () => store.Blobs.FindAsync("a.zip", CancellationToken.None),
         ];

@@ -76,7 +76,7 @@ public sealed class SampleBreachTests
         var lines = File.ReadAllLines(RepositoryFile.Path("samples/subscribers.csv"));
         Assert.Equal("email,domain", lines[0]);
         var rows = lines[1..].Select(line => line.Split(',')).ToList();
-        Assert.All(rows, row => Assert.True(AccountRules.TryParse(row[0], out _, out _, out _)));
+        Assert.All(rows, row => Assert.True(AccountRules.TryParse(row[0], out _, out _)));
         var individuals = rows.Where(row => row[1].Length == 0).ToList();
         Assert.Equal(20, individuals.Count(row => accounts.Contains(row[0].ToLowerInvariant())));
         Assert.Equal(5, individuals.Count(row => !accounts.Contains(row[0].ToLowerInvariant())));
