@@ -12,8 +12,8 @@ internal sealed partial class ApiRefresh(
         RefreshAsync("catalogue", catalogue.RunAsync, stoppingToken), RefreshAsync("layout", layout.RunAsync, stoppingToken),
         RefreshAsync("passwords", passwords.RunAsync, stoppingToken));
 
-    /// <summary>Logs an error; the process continues to serve what it has read.</summary>
-    private async Task RefreshAsync(string what, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
+    /// <summary>Runs one refresh loop. If it fails, the error is logged, and the API keeps serving the last state.</summary>
+    private async Task RefreshAsync(string state, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
     {
         try
         {
@@ -21,11 +21,11 @@ internal sealed partial class ApiRefresh(
         }
         catch (Exception e) when (!stoppingToken.IsCancellationRequested)
         {
-            LogEnded(what, UnexpectedError.Describe(e));
+            LogEnded(state, UnexpectedError.Describe(e));
         }
     }
 
     [LoggerMessage(EventIds.ApiRefreshEnded, LogLevel.Critical,
-        "{What}: no longer refreshed, restart the process to resume: {Reason}")]
+        "{What}: refresh ended, serving the last state ({Reason}); restart the process to resume")]
     private partial void LogEnded(string what, string reason);
 }

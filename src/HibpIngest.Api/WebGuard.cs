@@ -15,7 +15,7 @@ internal sealed partial class WebGuard(
     PageRenderer? pages = null)
 {
     // A store that is down fails every request: one line in this time is enough.
-    private static readonly TimeSpan LogEvery = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan LogInterval = TimeSpan.FromSeconds(10);
 
     private static readonly ErrorResponse NotOpenTo = new(
         403, "This server requires no API key, and so accepts only direct requests from its own machine");
@@ -92,7 +92,7 @@ internal sealed partial class WebGuard(
     {
         var allowed = response.Headers.Allow.ToString()
             .Split(',', StringSplitOptions.TrimEntries | StringSplitOptions.RemoveEmptyEntries).Where(one => !HttpMethods.IsOptions(one));
-        return $"This address answers {string.Join(", ", allowed)} and {HttpMethods.Options}";
+        return $"This address accepts {string.Join(", ", allowed)} and {HttpMethods.Options}";
     }
 
     private async Task FailAsync(HttpContext context, Exception error)
@@ -129,7 +129,7 @@ internal sealed partial class WebGuard(
     private bool IsTimeToLog()
     {
         var last = Volatile.Read(ref _loggedAt);
-        return (last == 0 || time.GetElapsedTime(last) >= LogEvery)
+        return (last == 0 || time.GetElapsedTime(last) >= LogInterval)
             && Interlocked.CompareExchange(ref _loggedAt, time.GetTimestamp(), last) == last;
     }
 

@@ -7,8 +7,8 @@ namespace HibpIngest.Archives;
 /// nothing is written to disk, and no entry is held in memory.
 /// </summary>
 /// <remarks>
-/// Not through ZipArchive or SharpZipLib's ZipFile: both hold the whole central directory as objects, the first checks no CRC-32 and the
-/// second has a slower inflater. Inflates with DeflateStream, or SharpZipLib's inflater if only the data itself says where it ends.
+/// ZipArchive and SharpZipLib's ZipFile are not used: both hold the whole central directory as objects, ZipArchive checks no CRC-32, and
+/// ZipFile's inflater is slower. Entries are inflated by DeflateStream, or by SharpZipLib's inflater if only the data says where it ends.
 /// </remarks>
 public sealed class BreachArchive : BreachFile
 {
@@ -21,7 +21,7 @@ public sealed class BreachArchive : BreachFile
     private readonly NestedTexts _nested;
     private readonly byte[] _scratch = new byte[ScratchBytes];
     private int _entry;
-    private (int Entry, long Start, long End) _before;
+    private (int Entry, long Start, long End) _previousExtent;
 
     private BreachArchive(Stream archive, string? password, ArchiveLimits limits, CentralDirectory directory, bool opensTars)
     {
@@ -58,7 +58,7 @@ public sealed class BreachArchive : BreachFile
     {
         _meter.StartAt(start);
         _directory.Rewind();
-        _before = default;
+        _previousExtent = default;
         for (_entry = 0; _entry < Entries; _entry++)
         {
             if (_entry < start.Entry)
@@ -80,7 +80,7 @@ public sealed class BreachArchive : BreachFile
         base.Dispose();
     }
 
-    /// <returns>The next entry of the central directory; null: it is empty.</returns>
+    /// <returns>The next entry of the central directory; null if it is empty.</returns>
     private EntryContent? OpenNext()
     {
         var record = _directory.Next();
@@ -95,32 +95,32 @@ public sealed class BreachArchive : BreachFile
         var offset = (Int128)central.LocalHeaderOffset + _directory.Shift;
         if (offset < 0 || offset + ZipHeader.LocalBytes > _directory.Start)
             throw BadArchiveException.Damaged(entry, "its data is not within the file");
-        var at = (long)offset;
+        var headerOffset = (long)offset;
         // The expected size of header and data, so that a stream that fetches what is requested needs one request for a small entry.
         var expected = ZipHeader.LocalBytes + central.VariableBytes + Math.Clamp(central.CompressedBytes, 0, ScratchBytes);
-        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(expected, ScratchBytes), _directory.Start - at));
-        MoveTo(at);
+        var header = _scratch.AsSpan(0, (int)Math.Min(Math.Min(expected, ScratchBytes), _directory.Start - headerOffset));
+        MoveTo(headerOffset);
         if (_archive.ReadAtLeast(header, ZipHeader.LocalBytes, throwOnEndOfStream: false) < ZipHeader.LocalBytes
             || BinaryPrimitives.ReadUInt32LittleEndian(header) != ZipHeader.LocalSignature)
         {
-            throw BadArchiveException.Damaged(entry, "no local header where the central directory says");
+            throw BadArchiveException.Damaged(entry, "there is no local header at the offset in the central directory");
         }
         // Names and sizes may differ for harmless reasons; method and encryption decide how the data is read.
         var method = BinaryPrimitives.ReadUInt16LittleEndian(header[8..]);
         var encrypted = (header[6] & 1) != 0;
         if (method != (central.AesVersion != 0 ? ZipHeader.AesMethod : central.Method) || encrypted != central.IsEncrypted)
             throw BadArchiveException.Damaged(entry, "its local header does not match the central directory");
-        var dataAt = at + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        var dataAt = headerOffset + ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
         if (central.CompressedBytes < 0 || dataAt > _directory.Start || central.CompressedBytes > _directory.Start - dataAt)
         {
             throw BadArchiveException.Damaged(
                 entry, $"its {central.CompressedBytes:N0} bytes of data are not within the file, before its directory");
         }
-        // The earlier check for overlaps didn't know the names and extra fields of local headers, which the directory doesn't hold.
+        // EntryExtents.Check didn't include the names and extra fields of local headers, which the directory doesn't record.
         var end = dataAt + central.CompressedBytes;
-        if (at < _before.End && _before.Start < end)
-            throw EntryExtents.Overlap(_before.Entry, _entry, Entries);
-        _before = (_entry, at, end);
+        if (headerOffset < _previousExtent.End && _previousExtent.Start < end)
+            throw EntryExtents.Overlap(_previousExtent.Entry, _entry, Entries);
+        _previousExtent = (_entry, headerOffset, end);
         MoveTo(dataAt);
         return ZipEntries.Open(_archive, central, entry, _password, _meter, atEnd: null);
     }

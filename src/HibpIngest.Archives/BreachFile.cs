@@ -52,7 +52,7 @@ public abstract class BreachFile : IDisposable
     public virtual void Dispose() => GC.SuppressFinalize(this);
 
     private static BreachFormat FormatOf(string name) => BreachFiles.FormatOf(name)
-        ?? throw new BadInputException($"a breach is a file whose name ends in {string.Join(", ", BreachFiles.Endings)}");
+        ?? throw new BadInputException($"unsupported file type: the name must end in one of {string.Join(", ", BreachFiles.Endings)}");
 
     private static void CheckHead(ReadOnlySpan<byte> head, EntryName name, BreachFormat format)
     {
@@ -79,7 +79,7 @@ public abstract class BreachFile : IDisposable
 
 internal static class FoundFormat
 {
-    /// <returns>The format with its article; null: unknown, such as text.</returns>
+    /// <returns>The format with its article. Null if it is unknown, as for text.</returns>
     public static string? NameOf(ReadOnlySpan<byte> head) => head switch
     {
         [(byte)'P', (byte)'K', 3, 4, ..] => "a zip archive",

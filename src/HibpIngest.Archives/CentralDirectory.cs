@@ -132,8 +132,8 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
         if (entries > (ulong)limits.MaxEntries)
         {
             throw new BadArchiveException(
-                $"the archive says it has {entries:N0} entries, at most {limits.MaxEntries:N0} are read (limit MaxEntries); raise the "
-                + "limit if it can be trusted");
+                $"the archive says it has {entries:N0} entries, at most {limits.MaxEntries:N0} are read (limit MaxEntries); if you "
+                + "trust the archive, raise HIBP_LIMITS__MAXENTRIES");
         }
         if (size > (ulong)directoryEnd || offset > (ulong)length || size / ZipHeader.CentralBytes < entries)
             throw Damaged($"its end record says {entries:N0} entries in {size:N0} bytes at {offset:N0}, which can't be in a file of "
@@ -200,7 +200,7 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
     {
         archive.Position = position;
         if (archive.ReadAtLeast(buffer, buffer.Length, throwOnEndOfStream: false) < buffer.Length)
-            throw Damaged($"the file ends before the {archive.Length:N0} bytes it is said to have");
+            throw Damaged($"the file ends before the {archive.Length:N0} bytes that the store reports");
     }
 
     private static BadArchiveException Damaged(string reason) =>

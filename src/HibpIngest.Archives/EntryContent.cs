@@ -8,7 +8,7 @@ namespace HibpIngest.Archives;
 /// </summary>
 /// <param name="meter">Null if the enclosing content is counted byte for byte.</param>
 /// <param name="gauge">Null for stored data, which can't be idle.</param>
-/// <param name="maxBytes">The size in the header; null: unknown.</param>
+/// <param name="maxBytes">The size in the header. Null if unknown.</param>
 /// <param name="atEnd">Called once with CRC-32 and size; throws <see cref="DamagedDataException"/>.</param>
 /// <param name="maybePassword">True if a wrong password may be the reason of any damage found.</param>
 internal sealed class EntryContent(

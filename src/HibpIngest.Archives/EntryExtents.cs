@@ -69,7 +69,9 @@ internal static class EntryExtents
         }
     }
 
-    /// <returns>The next entry's extent; null: it is empty and not read, or outside the file and refused when it is read.</returns>
+    /// <returns>
+    /// The next entry's extent. Null if the entry is empty and not read, or outside the file and refused when it is read.
+    /// </returns>
     private static (long Start, long End)? Find(CentralDirectory directory)
     {
         var central = ZipHeader.ParseCentral(directory.Next());

@@ -4,8 +4,8 @@ using System.Text;
 namespace HibpIngest.Archives;
 
 /// <summary>An entry's name in messages. Names are untrusted: stealer logs are named by their victims' addresses.</summary>
-/// <param name="ordinal">Negative: a file without entries.</param>
-/// <param name="entries">0: unknown, as in a tar.</param>
+/// <param name="ordinal">Number of the entry. Negative for a file without entries.</param>
+/// <param name="entries">Number of entries. 0 if unknown, as in a tar.</param>
 internal sealed class EntryName(int ordinal, int entries, string path)
 {
     public const int MaxPath = 200;

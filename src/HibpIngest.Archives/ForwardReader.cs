@@ -128,7 +128,7 @@ internal sealed class ForwardInflater(ForwardReader reader, IdleGauge gauge) : D
     private void Take(int bytes)
     {
         reader.Take(bytes);
-        gauge.In(bytes);
+        gauge.CountInput(bytes);
     }
 
     protected override void Dispose(bool disposing)

@@ -71,30 +71,26 @@ internal sealed class GzipDecoder : DecoderStream
 
     private void ReadHeader()
     {
-        var header = Peek(FixedHeaderBytes);
+        var header = PeekAtLeast(FixedHeaderBytes);
         if (header is not [0x1F, 0x8B, var method, var flags, ..])
             throw new DamagedDataException("its gzip header is damaged");
         if (method != 8)
-            throw new DamagedDataException($"its gzip header names the unknown method {method}");
+            throw new DamagedDataException($"its gzip header has compression method {method}; only 8 (deflate) is supported");
         if ((flags & ReservedFlags) != 0)
             throw new DamagedDataException("its gzip header has flags that are not defined");
         Take(FixedHeaderBytes);
         if ((flags & HasExtra) != 0)
         {
-            int extra = BinaryPrimitives.ReadUInt16LittleEndian(Peek(2));
+            int extra = BinaryPrimitives.ReadUInt16LittleEndian(PeekAtLeast(2));
             Take(2);
-            Peek(extra);
-            Take(extra);
+            Skip(extra);
         }
         if ((flags & HasName) != 0)
             SkipText();
         if ((flags & HasComment) != 0)
             SkipText();
         if ((flags & HasHeaderCrc) != 0)
-        {
-            Peek(2);
-            Take(2);
-        }
+            Skip(2);
         _inflater.Reset();
         _crc.Reset();
         _size = 0;
@@ -102,14 +98,14 @@ internal sealed class GzipDecoder : DecoderStream
 
     private void ReadTrailer()
     {
-        var trailer = Peek(TrailerBytes);
+        var trailer = PeekAtLeast(TrailerBytes);
         var crc = BinaryPrimitives.ReadUInt32LittleEndian(trailer);
         var size = BinaryPrimitives.ReadUInt32LittleEndian(trailer[4..]);
         var found = _crc.GetCurrentHashAsUInt32();
         if (crc != found)
             throw new DamagedDataException($"its gzip CRC-32 should be {crc:X8} and is {found:X8}");
         if (size != _size)
-            throw new DamagedDataException("its gzip size does not match its data");
+            throw new DamagedDataException($"its gzip size should be {size} and is {_size} (modulo 2^32)");
         Take(TrailerBytes);
     }
 
@@ -127,7 +123,7 @@ internal sealed class GzipDecoder : DecoderStream
                 zeros = rest.Length;
             else if (zeros == 0)
                 throw new DamagedDataException(
-                    "after its last gzip member comes something that is not gzip; cut that off, or gunzip it before zipping");
+                    "its gzip data is followed by other data: remove the trailing data, or decompress the file before you zip it");
             Take(zeros);
         }
     }
@@ -136,7 +132,7 @@ internal sealed class GzipDecoder : DecoderStream
     {
         while (true)
         {
-            var text = Peek(1);
+            var text = PeekAtLeast(1);
             var end = text.IndexOf((byte)0);
             Take(end < 0 ? text.Length : end + 1);
             if (end >= 0)
@@ -144,15 +140,21 @@ internal sealed class GzipDecoder : DecoderStream
         }
     }
 
+    private void Skip(int bytes)
+    {
+        PeekAtLeast(bytes);
+        Take(bytes);
+    }
+
     private void Take(int bytes)
     {
         _reader.Take(bytes);
-        _gauge.In(bytes);
+        _gauge.CountInput(bytes);
     }
 
-    private ReadOnlySpan<byte> Peek(int bytes)
+    private ReadOnlySpan<byte> PeekAtLeast(int minBytes)
     {
-        ReadOnlySpan<byte> peeked = _reader.Peek(bytes);
-        return peeked.Length >= bytes ? peeked : throw new DamagedDataException("cut off within a gzip header or trailer");
+        ReadOnlySpan<byte> peeked = _reader.Peek(minBytes);
+        return peeked.Length >= minBytes ? peeked : throw new DamagedDataException("cut off within a gzip header or trailer");
     }
 }

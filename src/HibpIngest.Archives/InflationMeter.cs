@@ -22,8 +22,8 @@ internal sealed class InflationMeter(ArchiveLimits limits, long archiveBytes)
         if (++EntriesOpened > limits.MaxEntries)
         {
             throw new BadArchiveException(
-                $"{entry}: the archive and those within it hold more than {limits.MaxEntries:N0} entries (limit MaxEntries); raise the "
-                + "limit if the archive can be trusted");
+                $"{entry}: the archive and those within it hold more than {limits.MaxEntries:N0} entries (limit MaxEntries); if you "
+                + "trust the archive, raise HIBP_LIMITS__MAXENTRIES");
         }
     }
 
@@ -33,10 +33,10 @@ internal sealed class InflationMeter(ArchiveLimits limits, long archiveBytes)
         if (InflatedBytes <= _maxInflated)
             return;
         throw new BadArchiveException(InflatedBytes > limits.MaxInflatedBytes
-            ? $"{entry}: the archive inflates to more than {limits.MaxInflatedBytes:N0} bytes (limit MaxInflatedBytes); raise the limit "
-            + "if it can be trusted"
+            ? $"{entry}: the archive inflates to more than {limits.MaxInflatedBytes:N0} bytes (limit MaxInflatedBytes); if you "
+            + "trust the archive, raise HIBP_LIMITS__MAXINFLATEDBYTES"
             : $"{entry}: the archive of {archiveBytes:N0} bytes inflates to more than {limits.MaxInflationRatio:N0} times its size "
-              + "(limit MaxInflationRatio): a zip bomb, or raise the limit if it can be trusted");
+              + "(limit MaxInflationRatio), a sign of a zip bomb; if you trust the archive, raise HIBP_LIMITS__MAXINFLATIONRATIO");
     }
 
     /// <param name="bytes">Negative if input that was counted as idle has produced output after all.</param>
@@ -47,7 +47,7 @@ internal sealed class InflationMeter(ArchiveLimits limits, long archiveBytes)
             return;
         throw new BadArchiveException(
             $"{entry}: the archive holds more than {limits.MaxIdleBytes:N0} compressed bytes that inflate to nothing "
-            + "(limit MaxIdleBytes): a zip bomb, or raise the limit if it can be trusted");
+            + "(limit MaxIdleBytes), a sign of a zip bomb; if you trust the archive, raise HIBP_LIMITS__MAXIDLEBYTES");
     }
 
     public void CheckNesting(int depth, EntryName entry)
@@ -55,8 +55,8 @@ internal sealed class InflationMeter(ArchiveLimits limits, long archiveBytes)
         if (depth > limits.MaxNesting)
         {
             throw new BadArchiveException(
-                $"{entry}: an archive {depth} deep, at most {limits.MaxNesting} are opened (limit MaxNesting); raise the limit, or "
-                + "repack it flat");
+                $"{entry}: an archive {depth} deep, at most {limits.MaxNesting} are opened (limit MaxNesting); repack it flat, or "
+                + "raise HIBP_LIMITS__MAXNESTING");
         }
     }
 }
@@ -74,7 +74,7 @@ internal sealed class IdleGauge(InflationMeter meter, EntryName entry)
     private long _out;
     private long _idle;
 
-    public void In(int bytes)
+    public void CountInput(int bytes)
     {
         _in += bytes;
         Count();
@@ -104,7 +104,7 @@ internal sealed class GaugedStream(Stream source, IdleGauge gauge) : DecoderStre
 
     public override int Read(Span<byte> buffer)
     {
-        gauge.In(_given);
+        gauge.CountInput(_given);
         _given = 0;
         _given = source.Read(buffer);
         return _given;

@@ -3,7 +3,7 @@ using System.Buffers.Binary;
 namespace HibpIngest.Archives;
 
 /// <summary>Reads a zip forward by its local headers. Refuses a stored or encrypted entry whose size follows the data.</summary>
-/// <param name="content">Not disposed. Content after the last local entry is left unread.</param>
+/// <param name="content">The zip; not disposed. Content after the last local entry is left unread.</param>
 internal sealed class NestedZip(EntryContent content, string? password, InflationMeter meter) : IDisposable
 {
     private readonly EntryName _entry = content.Entry;
@@ -21,13 +21,14 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
         if (signature != ZipHeader.LocalSignature)
         {
             throw BadArchiveException.Damaged(
-                _entry, "the zip within it has neither an entry nor its central directory where one should come");
+                _entry, "the zip within it is damaged: expected an entry or the central directory, found other data");
         }
-        var size = header.Length < ZipHeader.LocalBytes ? int.MaxValue : ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
-        if (size != int.MaxValue)
-            header = _reader.Peek(size);
+        if (header.Length < ZipHeader.LocalBytes)
+            throw CutOffInHeader();
+        var size = ZipHeader.LocalBytes + ZipHeader.LocalVariableBytes(header);
+        header = _reader.Peek(size);
         if (header.Length < size)
-            throw BadArchiveException.Damaged(_entry, "the zip within it is cut off within an entry's header");
+            throw CutOffInHeader();
 
         var local = ZipHeader.ParseLocal(header[..size]);
         var entry = _entry.Nested(ZipHeader.LocalName(header));
@@ -41,8 +42,8 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
         if (sizeFollows && (local.IsEncrypted || local.Method == ZipHeader.Stored))
         {
             throw new BadArchiveException(
-                $"{entry}: {(local.IsEncrypted ? "encrypted" : "stored")}, with its size after its data, so that a zip within a zip can't "
-                + "be read forward past it; unpack the inner zip and zip its files");
+                $"{entry}: the size of this {(local.IsEncrypted ? "encrypted" : "stored")} entry follows its data, so its end can't be "
+                + "found in a nested zip; unpack the inner zip and drop its files in one zip");
         }
         if (sizeFollows)
         {
@@ -52,13 +53,16 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
                 entry, inflater, meter, gauge, atEnd: (crc, bytes) => TakeDescriptor(crc, inflater.CompressedBytes, bytes));
         }
         if (local.CompressedBytes < 0)
-            throw BadArchiveException.Damaged(entry, "its header says a negative size");
+            throw BadArchiveException.Damaged(entry, "its header has a negative size");
         Action<uint, long>? atEnd = local.HasDescriptor
             ? (crc, bytes) => TakeDescriptor(local.HasCrc ? crc : 0, local.CompressedBytes, bytes) : null;
         return ZipEntries.Open(_reader, local, entry, password, meter, atEnd);
     }
 
     public void Dispose() => _reader.Dispose();
+
+    private BadArchiveException CutOffInHeader() =>
+        BadArchiveException.Damaged(_entry, "the zip within it is cut off within an entry's header");
 
     /// <returns>True if a stored entry of unknown size is empty: its descriptor or the next header follows at once.</returns>
     private bool TryTakeEmpty()
@@ -76,12 +80,16 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
         var size = DescriptorBytes(crc, compressedBytes, bytes);
         if (size == 0)
             throw new DamagedDataException(
-                $"the CRC-32 and sizes that follow it are not those of its data ({crc:X8}, {compressedBytes:N0}, {bytes:N0})");
+                $"its data descriptor doesn't match its data: expected CRC-32 {crc:X8}, {compressedBytes:N0} compressed and {bytes:N0} "
+                + "inflated bytes");
         _reader.Take(size);
     }
 
-    /// <summary>Its signature is optional, and its sizes may have 32 or 64 bits, but the values are known by now.</summary>
-    /// <returns>The descriptor's length; 0: there is no such descriptor.</returns>
+    /// <summary>
+    /// Returns the length of the data descriptor at the reader's position: 12 or 20 bytes, and 4 more with the signature. The signature is
+    /// optional and sizes have 32 or 64 bits, so every form is tried with the expected values.
+    /// </summary>
+    /// <returns>0: there is no such descriptor.</returns>
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {
         ReadOnlySpan<byte> next = _reader.Peek(24);

@@ -71,7 +71,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
             case >= (byte)'1' and <= (byte)'6' or (byte)'V':
                 return new TarMember(name ?? header.Name, HasText: false);
             case (byte)'M':
-                throw Damaged("a part of it lies in another volume; join the volumes and drop the whole");
+                throw Damaged("part of it is in another volume; join the volumes and drop the joined file");
             // Lists of a folder's files, access rights, GNU's old long names.
             case (byte)'D' or (byte)'N' or (byte)'A' or (byte)'E' or (byte)'I':
                 hasText = false;
@@ -83,7 +83,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         }
         _size = size ?? Known(header);
         if (source.CanSeek && _size > source.Length - source.Position)
-            throw Damaged($"{_size:N0} bytes of a file in it are not within it");
+            throw Damaged($"it ends before the {_size:N0} bytes of a file in it");
         return new TarMember(name ?? header.Name, hasText && _size > 0);
     }
 
@@ -100,12 +100,12 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                     continue;
                 }
                 // A partial block of zeros is padding.
-                return _atEndMark ? null : throw Damaged("it ends without a tar's end mark: cut off");
+                return _atEndMark ? null : throw Damaged("it ends without a tar's end mark");
             }
             if (read < _block.Length)
                 throw Damaged("it is cut off within a header");
             if (!TarHeader.Matches(_block, needsMagic: false))
-                throw Damaged("where a header should come, there is none");
+                throw Damaged("expected a header, found other data");
             _atEndMark = false;
             return TarHeader.Parse(_block);
         }
@@ -121,7 +121,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
     {
         var size = Known(header);
         if (size > MaxExtensionBytes)
-            throw Damaged($"an extended header of {size:N0} bytes, at most {MaxExtensionBytes:N0} are read");
+            throw Damaged($"an extended header in it has {size:N0} bytes, expected at most {MaxExtensionBytes:N0}");
         var extension = new byte[size];
         if (source.ReadAtLeast(extension, extension.Length, throwOnEndOfStream: false) < extension.Length)
             throw Damaged("it is cut off within an extended header");
@@ -151,13 +151,13 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                     break;
                 case SizeKey:
                     size = long.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out var parsed)
-                        ? parsed : throw Damaged("an extended header in it says a size that is none");
+                        ? parsed : throw Damaged("an extended header in it has an invalid size");
                     break;
             }
         }
     }
 
-    private long Known(TarHeader header) => header.Size >= 0 ? header.Size : throw Damaged("a header in it says a size that is none");
+    private long Known(TarHeader header) => header.Size >= 0 ? header.Size : throw Damaged("a header in it has an invalid size");
 
     private static long Padding(long size) => -size & (TarHeader.BlockBytes - 1);
 

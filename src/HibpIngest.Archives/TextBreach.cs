@@ -58,7 +58,7 @@ internal sealed class TextBreach(Stream file, EntryName name, InflationMeter met
 
     private long StopOf(int part) => Math.Min((long)part * partBytes, file.Length);
 
-    /// <returns>The part's offset; null: the previous part continues.</returns>
+    /// <returns>The part's offset; null if the previous part continues.</returns>
     private long? FindStart(int part)
     {
         var at = StopOf(part);

@@ -35,7 +35,10 @@ internal sealed class WinZipAesStream : DecoderStream
         var keyBytes = 8 * (strength + 1);
         var saltBytes = keyBytes / 2;
         if (section.Remaining < saltBytes + VerifierBytes + CodeBytes)
-            throw new DamagedDataException("it is too short for what AES encryption adds; the archive is damaged");
+        {
+            throw new DamagedDataException(
+                "it is shorter than the salt, verifier and authentication code of AES encryption; the archive is damaged");
+        }
         Span<byte> salt = stackalloc byte[saltBytes];
         section.ReadExactly(salt);
         Span<byte> verifier = stackalloc byte[VerifierBytes];

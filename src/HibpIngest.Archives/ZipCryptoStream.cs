@@ -33,7 +33,7 @@ internal sealed class ZipCryptoStream : DecoderStream
         CryptographicOperations.ZeroMemory(secret);
 
         if (section.Remaining < HeaderBytes)
-            throw new DamagedDataException("it is too short for what encryption adds; the archive is damaged");
+            throw new DamagedDataException("it is shorter than its encryption header; the archive is damaged");
         Span<byte> header = stackalloc byte[HeaderBytes];
         section.ReadExactly(header);
         Decrypt(header);

@@ -18,12 +18,13 @@ internal static class ZipEntries
         if (header.Method is not (ZipHeader.Stored or ZipHeader.Deflated))
         {
             throw new BadArchiveException(
-                $"{entry}: unknown method {ZipHeader.NameOfMethod(header.Method)}, expected stored or deflate; unpack it and zip it again");
+                $"{entry}: compression method {ZipHeader.NameOfMethod(header.Method)} is not supported (expected stored or deflate); "
+                + "unpack the zip and compress its files again with deflate");
         }
     }
 
     /// <param name="source">At the entry's data; not disposed.</param>
-    /// <param name="atEnd">Called at the end with CRC-32 and size; null: both are checked against the header.</param>
+    /// <param name="atEnd">Called at the end with CRC-32 and size; null to check both against the header.</param>
     public static EntryContent Open(
         Stream source, ZipHeader header, EntryName entry, string? password, InflationMeter meter, Action<uint, long>? atEnd)
     {

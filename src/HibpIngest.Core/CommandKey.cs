@@ -58,7 +58,7 @@ public sealed class CommandKey
         }
         catch (CryptographicException)
         {
-            // One number in 2^32 is no private key of the curve.
+            // One number in 2^32 is not a private key of the curve.
         }
         throw new BadInputException("HIBP_COMMAND_KEY: expected 32 bytes in base64; make one with: hibp keys generate");
     }

@@ -60,8 +60,10 @@ public sealed class KeyFile(string path)
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
-            throw new StoreRefusedException($"key file '{path}' can't be created ({e.GetType().Name}): its folder must be writable", e);
+            throw new StoreRefusedException(
+                $"key file '{path}' can't be created ({e.GetType().Name}); make its folder writable for this user", e);
         }
-        return Read() ?? throw new StoreRefusedException($"key file '{path}' was deleted while it was created");
+        return Read() ?? throw new StoreRefusedException(
+            $"key file '{path}' was deleted while it was being created; run the command again");
     }
 }

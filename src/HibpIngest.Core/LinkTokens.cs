@@ -6,7 +6,7 @@ using System.Text;
 
 namespace HibpIngest;
 
-/// <summary>What a link is good for; part of what its token signs.</summary>
+/// <summary>Purpose of a link; its token signs it.</summary>
 public enum LinkPurpose : byte
 {
     Unsubscribe = 1,
@@ -33,7 +33,7 @@ public sealed class LinkTokens
     /// <summary>Length of a token in characters.</summary>
     public const int Length = 51;
 
-    /// <summary>What a TXT record that proves a domain begins with, as Have I Been Pwned's.</summary>
+    /// <summary>Beginning of a TXT record that proves a domain, as in Have I Been Pwned's.</summary>
     public const string RecordPrefix = "hibp-verify=";
 
     private const byte Version = 1;
@@ -71,7 +71,7 @@ public sealed class LinkTokens
     }
 
     /// <summary>Signs a token. The same arguments return the same token.</summary>
-    /// <param name="expires">In whole seconds; null: never.</param>
+    /// <param name="expires">Expiry, rounded down to whole seconds; null: never.</param>
     public string Create(LinkPurpose purpose, Guid id, DateTimeOffset? expires = null)
     {
         Span<byte> token = stackalloc byte[StampBytes + SignatureBytes];

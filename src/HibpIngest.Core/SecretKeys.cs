@@ -92,10 +92,10 @@ public sealed class SecretKeys : IDisposable
 }
 
 /// <summary>The keys of an installation. Disposing it disposes them.</summary>
-/// <param name="Secret">Encrypt secrets in the stores; null: not configured.</param>
-/// <param name="Suppression">Hashes the addresses that get no mail; null: not configured.</param>
-/// <param name="Links">Sign the links in mails; null: not configured.</param>
-/// <param name="Commands">Opens people's commands; null: not configured.</param>
+/// <param name="Secret">Keys that encrypt secrets in the stores; null if not configured.</param>
+/// <param name="Suppression">Key that hashes the addresses that get no mail; null if not configured.</param>
+/// <param name="Links">Keys that sign the links in mails; null if not configured.</param>
+/// <param name="Commands">Key that opens people's commands; null if not configured.</param>
 public sealed record InstallationKeys(
     SecretKeys? Secret, SuppressionKey? Suppression, LinkTokens? Links = null, CommandKey? Commands = null) : IDisposable
 {

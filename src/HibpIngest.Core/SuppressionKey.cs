@@ -4,7 +4,7 @@ using System.Text;
 namespace HibpIngest;
 
 /// <summary>
-/// Hashes addresses that must not be notified: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. A plain hash would let anybody
+/// Hashes addresses that must not be notified: HMAC-SHA-256 under HIBP_SUPPRESSION_KEY, in lower-case hex. A plain hash would let anyone
 /// test guessed addresses; this one can't be tested without the key. Thread-safe.
 /// </summary>
 public sealed class SuppressionKey
@@ -17,7 +17,7 @@ public sealed class SuppressionKey
 
     private SuppressionKey(byte[]? key, KeyFile? file) => (_key, _file) = (key, file);
 
-    /// <summary>Hash of a constant, which identifies the key. Empty: the key was not created yet.</summary>
+    /// <summary>Hash of a constant, which identifies the key. Empty if the key was not created yet.</summary>
     public string Check
     {
         get

@@ -3,7 +3,10 @@ using System.Runtime.InteropServices;
 
 namespace HibpIngest;
 
-/// <summary>Permissions and owners of files, which .NET sets for single files only, or not at all. Does nothing on Windows.</summary>
+/// <summary>
+/// Sets default permissions and ownership, for which .NET has no API: it sets the mode of one file at a time, and no owner. Does nothing on
+/// Windows.
+/// </summary>
 public static class UnixFiles
 {
     private const UnixFileMode OthersMode = UnixFileMode.GroupRead | UnixFileMode.GroupWrite | UnixFileMode.GroupExecute
@@ -23,7 +26,7 @@ public static class UnixFiles
     public static void CreatePrivately()
     {
         if (!OperatingSystem.IsWindows())
-            _ = SetCreationMask(SetCreationMask((int)OthersMode) | (int)OthersMode);
+            _ = Umask(Umask((int)OthersMode) | (int)OthersMode);
     }
 
     /// <summary>Returns whether users other than the owner have any permission on a file or folder; false if it doesn't exist.</summary>
@@ -31,32 +34,33 @@ public static class UnixFiles
         !OperatingSystem.IsWindows() && Path.Exists(path) && (File.GetUnixFileMode(path) & OthersMode) != UnixFileMode.None;
 
     /// <summary>
-    /// Gives a file to the owner and group of another file or folder, so that a service can still read a file that root has replaced. Does
-    /// nothing unless run as root on Linux.
+    /// Changes a file's owner and group to those of another file or folder, so that a service can still read a file that root has replaced.
+    /// Does nothing unless run as root on Linux.
     /// </summary>
     /// <exception cref="NotPossibleException">The owner can't be read or set.</exception>
-    public static void GiveToOwnerOf(string path, string file)
+    public static void CopyOwner(string from, string to)
     {
         if (!OperatingSystem.IsLinux() || !Environment.IsPrivilegedProcess)
             return;
-        var facts = new byte[StatxBytes];
-        if (ReadFacts(CurrentFolder, path, 0, StatxUserAndGroup, facts) != 0
-            || SetOwner(file, BitConverter.ToUInt32(facts, StatxUserOffset), BitConverter.ToUInt32(facts, StatxGroupOffset)) != 0)
+        var status = new byte[StatxBytes];
+        if (Statx(CurrentFolder, from, 0, StatxUserAndGroup, status) != 0
+            || Chown(to, BitConverter.ToUInt32(status, StatxUserOffset), BitConverter.ToUInt32(status, StatxGroupOffset)) != 0)
         {
             throw new NotPossibleException(
-                $"'{file}' can't be given to the owner of '{path}' (error {Marshal.GetLastPInvokeError()}): run this as that owner");
+                $"can't change the owner of '{to}' to that of '{from}' (errno {Marshal.GetLastPInvokeError()}): run the command as that "
+                + "user");
         }
     }
 
     [DllImport("libc", EntryPoint = "umask")]
-    private static extern int SetCreationMask(int mask);
+    private static extern int Umask(int mask);
 
     [DllImport("libc", EntryPoint = "statx", SetLastError = true)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
-    private static extern int ReadFacts(
-        int folder, [MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags, uint mask, [Out] byte[] facts);
+    private static extern int Statx(
+        int folder, [MarshalAs(UnmanagedType.LPUTF8Str)] string path, int flags, uint mask, [Out] byte[] status);
 
     [DllImport("libc", EntryPoint = "chown", SetLastError = true)]
     [SuppressMessage("Globalization", "CA2101:Specify marshaling for P/Invoke string arguments", Justification = "it is specified")]
-    private static extern int SetOwner([MarshalAs(UnmanagedType.LPUTF8Str)] string path, uint user, uint group);
+    private static extern int Chown([MarshalAs(UnmanagedType.LPUTF8Str)] string path, uint user, uint group);
 }

@@ -26,5 +26,5 @@ public static class WebAddress
         TryParseLink(text) is { Query.Length: 0, Fragment.Length: 0 } address
             ? address.AbsoluteUri.TrimEnd('/')
             : throw new BadInputException(
-                $"{setting}: expected the address of the web, as in https://breaches.example.com, found something else");
+                $"{setting}: expected the URL of the website, such as https://breaches.example.com, without a query");
 }

@@ -16,7 +16,7 @@ public sealed class CallbackSender : ICallbackSender
     private const string NotHttps = "its address is not an https URL";
     private const string NoTls = "no TLS connection: its certificate is not trusted or not for its name, or its port speaks no TLS";
 
-    // Up to this size a response body is read and discarded, so that the connection can be reused.
+    // A response body of at most this size is read and discarded, so that the connection can be reused.
     private const int MaxAnswerBytes = 64 * 1024;
     private const int ReadBytes = 8 * 1024;
 
@@ -34,9 +34,9 @@ public sealed class CallbackSender : ICallbackSender
     {
     }
 
-    /// <param name="resolve">Resolves a host name; null: system DNS.</param>
-    /// <param name="connect">Connects to one of these addresses, at a port; null: over the network.</param>
-    /// <param name="trustedRoots">Roots to trust instead of the system's; null: the system's.</param>
+    /// <param name="resolve">Resolves a host name. Null for the system's DNS.</param>
+    /// <param name="connect">Connects to one of these addresses, at a port. Null for the network.</param>
+    /// <param name="trustedRoots">Roots to trust. Null for the system's.</param>
     internal CallbackSender(
         TimeProvider time, bool allowsLoopback, Func<string, CancellationToken, Task<IPAddress[]>>? resolve,
         Func<IPAddress[], int, CancellationToken, Task<Stream>>? connect = null, X509Certificate2Collection? trustedRoots = null)
@@ -104,7 +104,7 @@ public sealed class CallbackSender : ICallbackSender
         return request;
     }
 
-    // Not HttpHeaders.Add, whose exception message contains the value; unvalidated headers could contain line ends, hence the check.
+    // TryAddWithoutValidation instead of Add, whose exception message contains the value. The check keeps line ends out.
     private static void Add(HttpHeaders headers, string name, string value)
     {
         if (value.AsSpan().ContainsAnyExceptInRange(' ', '~') || !headers.TryAddWithoutValidation(name, value))
@@ -172,7 +172,9 @@ public sealed class CallbackSender : ICallbackSender
             delay = date - _time.GetUtcNow();
         else
             return null;
-        return delay < TimeSpan.Zero ? TimeSpan.Zero : delay > MaxRetryAfter ? MaxRetryAfter : delay;
+        if (delay < TimeSpan.Zero)
+            return TimeSpan.Zero;
+        return delay < MaxRetryAfter ? delay : MaxRetryAfter;
     }
 
     private static CallResponse Unreachable(string error) => new(CallOutcome.Unreachable, 0, null, error);

@@ -5,7 +5,7 @@ namespace HibpIngest.Delivery;
 public static class DeliveryServices
 {
     /// <summary>Adds the DNS.</summary>
-    /// <param name="server">HIBP_DNS; null: the servers of this machine.</param>
+    /// <param name="server">HIBP_DNS. Null for the servers of this machine.</param>
     public static IServiceCollection AddHibpDns(this IServiceCollection services, string? server) =>
         services.AddSingleton<IDomainRecords>(_ => new DomainRecords(server));
 

@@ -6,14 +6,14 @@ using DnsClient.Protocol;
 namespace HibpIngest.Delivery;
 
 /// <summary>
-/// Asks the DNS, past any cache, since an owner changes a record and expects it to be seen, and the domain's web server
-/// (<see cref="PublicConnections"/>). Thread-safe.
+/// Reads the proofs of a domain: TXT records from DNS, and a file from the domain's web server (<see cref="PublicConnections"/>). DNS
+/// answers are not cached, so that an owner's change is seen at once. Thread-safe.
 /// </summary>
 public sealed class DomainRecords : IDomainRecords, IDisposable
 {
     private const int Port = 53;
 
-    // Of one line; the rest of a longer file is not read.
+    // The proof is one line. The rest of a longer file is not read.
     private const int MaxFileBytes = 4_096;
 
     private static readonly TimeSpan Timeout = TimeSpan.FromSeconds(5);
@@ -23,7 +23,7 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
     private readonly LookupClient _client;
     private readonly HttpMessageInvoker _http;
 
-    /// <param name="server">The server to ask (HIBP_DNS), as ADDRESS or ADDRESS:PORT; null: those of this machine.</param>
+    /// <param name="server">The server to ask (HIBP_DNS), as ADDRESS or ADDRESS:PORT. Null for this machine's DNS servers.</param>
     /// <exception cref="BadInputException">The text has another form.</exception>
     public DomainRecords(string? server)
         : this(server, new PublicConnections(allowsLoopback: false).CreateHandler())
@@ -42,8 +42,9 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
     /// <exception cref="BadInputException">The text is not a server.</exception>
     public static NameServer Parse(string server) => IPAddress.TryParse(server, out var address) ? new NameServer(address, Port)
         : IPEndPoint.TryParse(server, out var end) ? new NameServer(end)
-        : throw new BadInputException("HIBP_DNS: expected the address of a DNS server, as in 192.0.2.53 or [2001:db8::53]:5353, "
-            + "found something else");
+        : throw new BadInputException(
+            "HIBP_DNS: expected ADDRESS or ADDRESS:PORT of a DNS server, such as 192.0.2.53 or [2001:db8::53]:5353, "
+            + $"found '{server}'");
 
     public async Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken)
     {
@@ -51,13 +52,13 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
         {
             var answer = await _client.QueryAsync(domain, QueryType.TXT, QueryClass.IN, cancellationToken);
             if (answer.Header.ResponseCode is not (DnsHeaderResponseCode.NoError or DnsHeaderResponseCode.NotExistentDomain))
-                throw new StoreUnavailableException($"the DNS refuses to look a domain up ({answer.Header.ResponseCode})");
+                throw new StoreUnavailableException($"DNS lookup failed with response code {answer.Header.ResponseCode}");
             // A text longer than 255 bytes comes in pieces (RFC 7208, 3.3).
             return [.. answer.Answers.OfType<TxtRecord>().Select(record => string.Concat(record.Text))];
         }
         catch (DnsResponseException e)
         {
-            throw new StoreUnavailableException($"the DNS gave no answer ({e.Code})", e);
+            throw new StoreUnavailableException($"DNS lookup failed: no response ({e.Code})", e);
         }
     }
 

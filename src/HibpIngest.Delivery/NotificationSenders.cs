@@ -28,11 +28,11 @@ public static class NotificationSenders
     internal static SmtpServer ParseSmtp(string setting)
     {
         if (!setting.StartsWith("smtp://", StringComparison.OrdinalIgnoreCase) || !Uri.TryCreate(setting, UriKind.Absolute, out var uri))
-            throw new BadInputException($"{Expected}, found something else");
+            throw new BadInputException($"{Expected}, found another form (not shown: it may contain a password)");
         if (uri.Host.Length == 0 || uri.HostNameType is not (UriHostNameType.Dns or UriHostNameType.IPv4 or UriHostNameType.IPv6))
             throw new BadInputException($"{Expected}, found no host");
         if (uri.AbsolutePath is not ("" or "/") || uri.Fragment.Length > 0)
-            throw new BadInputException($"{Expected}, found something else after host and port");
+            throw new BadInputException($"{Expected}, found a path or fragment after host and port");
 
         SmtpTls? tls = null;
         foreach (var option in uri.Query.TrimStart('?').Split('&', StringSplitOptions.RemoveEmptyEntries))

@@ -84,7 +84,9 @@ public sealed class PickupSender : INotificationSender
         }
         catch (IOException e)
         {
-            throw new StoreUnavailableException($"the pickup folder {_folder} could not be written to (code {e.HResult})", e);
+            throw new StoreUnavailableException(
+                $"pickup folder {_folder}: write failed ({e.GetType().Name}, 0x{e.HResult:X8}); check the disk, or name another folder in "
+                + "HIBP_MAIL", e);
         }
     }
 }

@@ -27,7 +27,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     public SmtpStep Step { get; private set; } = SmtpStep.Connection;
     public TimeSpan Limit { get; private set; }
 
-    /// <summary>The operation's first negative or unexpected reply. Null: there was none.</summary>
+    /// <summary>The operation's first negative or unexpected reply; null if there was none.</summary>
     public SmtpRefusal? Refusal { get; private set; }
     public long LastUse { get; private set; } = time.GetTimestamp();
     public IAuthenticationSecretDetector? AuthenticationSecretDetector { get; set; }
@@ -98,7 +98,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             {
                 if (_line.Length == MaxReplyLine)
                     throw NotSmtp();
-                // Checked before MailKit parses it: MailKit reports any malformed reply as a protocol error.
+                // The reply is checked before MailKit parses it: MailKit reports any malformed reply as a protocol error.
                 if (_line.Append((char)buffer[i]).Length == 4)
                     _ = CodeOf(_line.ToString());
                 continue;
@@ -109,7 +109,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
                 continue;
             // Bytes received before the handshake are not encrypted: an attacker may have injected them.
             if (Step == SmtpStep.Handshake && i + 1 < offset + count)
-                throw new StoreRefusedException($"the mail server {server} continued unencrypted after STARTTLS; someone may be "
+                throw new StoreRefusedException($"mail server {server} continued unencrypted after STARTTLS; someone may be "
                     + "interfering with the connection");
         }
     }
@@ -171,9 +171,9 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
         LastUse = time.GetTimestamp();
         var step = Step;
         var codes = SmtpRefusal.CodesOf(line);
-        // 421 may answer any command: the server is closing the connection.
+        // Any command may get 421: the server is closing the connection.
         if (_code == 421)
-            throw new StoreUnavailableException($"the mail server {server} closed the connection at {step.Name}: {codes}");
+            throw new StoreUnavailableException($"mail server {server} closed the connection at {step.Name}: {codes}");
         // MailKit sends RSET by itself after a refusal.
         if (_code >= 300 && _code != step.Intermediate && step != SmtpStep.Reset)
             Refusal ??= new SmtpRefusal(step, _code, codes);
@@ -202,5 +202,5 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     }
 
     private StoreUnavailableException NotSmtp() =>
-        new($"the mail server {server} answered {Step.Name} with something that is not SMTP; check host, port and tls in HIBP_MAIL");
+        new($"mail server {server} responded to {Step.Name} with data that is not SMTP; check host, port and tls in HIBP_MAIL");
 }

@@ -36,7 +36,7 @@ public sealed class SmtpSender : INotificationSender
         try
         {
             using var connection = await SmtpSession.OpenAsync(_server, _time, cancellationToken);
-            await connection.BeginMailAsync(from, cancellationToken);
+            await connection.CheckSenderAsync(from, cancellationToken);
             await connection.QuitAsync();
         }
         finally
@@ -48,9 +48,9 @@ public sealed class SmtpSender : INotificationSender
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
         if (!MailSyntax.IsAddress(mail.To))
-            throw new BadInputException($"the recipient of mail {mail.Name} is not an address that can be mailed to");
+            throw new BadInputException($"the recipient of mail {mail.Name} is not an address that SMTP can carry");
         if (!MailSyntax.IsAddress(mail.From))
-            throw new StoreRefusedException("the sender is not an address; check HIBP_MAIL_FROM");
+            throw new StoreRefusedException("the sender is not an email address; check HIBP_MAIL_FROM");
         using var limit = new CancellationTokenSource(_server.MailTimeout, _time);
         using var both = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, limit.Token);
         try
@@ -64,7 +64,7 @@ public sealed class SmtpSender : INotificationSender
         catch (OperationCanceledException)
         {
             throw new StoreUnavailableException(
-                $"the mail server {_server} did not take a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
+                $"mail server {_server} did not accept a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
         }
     }
 
@@ -89,7 +89,7 @@ public sealed class SmtpSender : INotificationSender
             {
                 if (!isUsable)
                     connection.Dispose();
-                else if (connection.Mails >= _server.MaxMailsPerConnection)
+                else if (connection.MailsAttempted >= _server.MaxMailsPerConnection)
                     await connection.QuitAsync();
                 else
                     _idle.Push(connection);

@@ -9,7 +9,7 @@ public sealed class SmtpServer
     public required int Port { get; init; }
     public required SmtpTls Tls { get; init; }
 
-    /// <summary>Null: no login.</summary>
+    /// <summary>User to log in as; null to send without a login.</summary>
     public string? User { get; init; }
     public string? Password { get; init; }
 
@@ -40,7 +40,7 @@ public sealed class SmtpServer
     /// <summary>Mails sent over one connection before it is closed; Postfix and Exchange have limits of this order.</summary>
     public int MaxMailsPerConnection { get; init; } = 100;
 
-    /// <summary>Roots to trust instead of the system's. Null: the system's.</summary>
+    /// <summary>Roots to trust; null to trust the system's.</summary>
     public X509Certificate2Collection? TrustedRoots { get; init; }
 
     /// <summary>Returns host and port, without user and password.</summary>

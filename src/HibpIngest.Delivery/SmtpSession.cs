@@ -11,8 +11,8 @@ namespace HibpIngest.Delivery;
 
 /// <summary>
 /// One connection to a mail server, opened, encrypted and logged in: MailKit's client with this project's timeouts and exception types.
-/// After an exception other than <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> it must not be reused. Not
-/// safe for concurrent use.
+/// After an exception other than <see cref="BadInputException"/> and <see cref="RecipientDeferredException"/> the session must not be
+/// reused. Not safe for concurrent use.
 /// </summary>
 internal sealed class SmtpSession : SmtpClient
 {
@@ -28,7 +28,9 @@ internal sealed class SmtpSession : SmtpClient
     }
 
     public long LastUse => _conversation.LastUse;
-    public int Mails { get; private set; }
+
+    /// <summary>Number of mails attempted on this connection.</summary>
+    public int MailsAttempted { get; private set; }
 
     public static async Task<SmtpSession> OpenAsync(SmtpServer server, TimeProvider time, CancellationToken cancellationToken)
     {
@@ -67,17 +69,18 @@ internal sealed class SmtpSession : SmtpClient
     /// <exception cref="RecipientDeferredException">The server temporarily refused this recipient or this message.</exception>
     public async Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken)
     {
-        Mails++;
+        MailsAttempted++;
         if (MaxSize > 0 && mail.Content.Length > MaxSize)
             throw new BadInputException(
-                $"the mail has {mail.Content.Length} bytes, and the mail server {_server} takes at most {MaxSize}");
+                $"the mail has {mail.Content.Length} bytes; mail server {_server} accepts at most {MaxSize}");
         using var message = MimeMessage.Load(new MemoryStream(mail.Content.ToArray()), persistent: true, cancellationToken);
         var (from, to) = (new MailboxAddress(null, mail.From), new MailboxAddress(null, mail.To));
         await RunAsync(SmtpStep.Sender, step => SendAsync(message, from, to, step), cancellationToken);
     }
 
-    /// <exception cref="StoreRefusedException">The server refuses it.</exception>
-    public async Task BeginMailAsync(string from, CancellationToken cancellationToken)
+    /// <summary>Checks that the server accepts a sender, without sending a mail.</summary>
+    /// <exception cref="StoreRefusedException">The server refuses the sender.</exception>
+    public async Task CheckSenderAsync(string from, CancellationToken cancellationToken)
     {
         await CommandAsync(SmtpStep.Sender, $"MAIL FROM:<{from}>", cancellationToken);
         if (_conversation.Refusal is { } refusal)
@@ -119,12 +122,12 @@ internal sealed class SmtpSession : SmtpClient
 
     private async Task ConnectAsync(CancellationToken cancellationToken)
     {
-        // Without NoDelay a mail takes 72 ms.
+        // NoDelay: with Nagle's algorithm a mail takes 72 ms.
         var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
         {
             await socket.ConnectAsync(_server.Host, _server.Port, cancellationToken);
-            // MailKit puts brackets around an address. Its default would be the machine's name.
+            // EHLO names our IP address (MailKit adds the brackets). The default would disclose the machine's name.
             LocalDomain = new IPAddress(((IPEndPoint)socket.LocalEndPoint!).Address.GetAddressBytes()).ToString();
             var tls = _server.Tls switch
             {
@@ -152,15 +155,15 @@ internal sealed class SmtpSession : SmtpClient
         catch (SmtpCommandException e)
             when (e.ErrorCode == SmtpErrorCode.MessageNotAccepted && (int)e.StatusCode is >= 200 and < 300)
         {
-            // MailKit accepts only 250. The server has taken the mail.
+            // MailKit accepts only 250, but any 2xx means that the server has accepted the mail.
         }
     }
 
     private SaslMechanism Login(string user, string password) =>
         AuthenticationMechanisms.Contains("PLAIN", StringComparer.OrdinalIgnoreCase) ? new SaslMechanismPlain(user, password)
         : AuthenticationMechanisms.Contains("LOGIN", StringComparer.OrdinalIgnoreCase) ? new SaslMechanismLogin(user, password)
-        : throw new StoreRefusedException($"the mail server {_server} offers no login that we know (PLAIN, "
-            + $"LOGIN){(_server.Tls == SmtpTls.None ? "; many offer it over TLS only" : "")}");
+        : throw new StoreRefusedException($"mail server {_server} offers no supported login mechanism (PLAIN or LOGIN)"
+            + (_server.Tls == SmtpTls.None ? "; many servers offer them only over TLS: set tls=starttls in HIBP_MAIL" : ""));
 
     private async Task<SmtpResponse> CommandAsync(SmtpStep step, string command, CancellationToken cancellationToken)
     {
@@ -188,32 +191,32 @@ internal sealed class SmtpSession : SmtpClient
         }
     }
 
-    private Exception Failed(Exception e, bool isOver, CancellationToken cancellationToken)
+    private Exception Failed(Exception e, bool isCancelled, CancellationToken cancellationToken)
     {
         var step = _conversation.Step;
         if (_conversation.Refusal is { } refusal)
             return refusal.ToException(_server);
-        if (isOver)
+        if (isCancelled)
         {
             return cancellationToken.IsCancellationRequested ? new OperationCanceledException(cancellationToken)
                 : new StoreUnavailableException(
-                    $"the mail server {_server} gave no answer to {step.Name} within {_conversation.Limit.TotalSeconds:0.###} s");
+                    $"mail server {_server} did not respond to {step.Name} within {_conversation.Limit.TotalSeconds:0.###} s");
         }
         var cause = e is SslHandshakeException ? e.InnerException : e;
         return cause switch
         {
             System.Security.Authentication.AuthenticationException => new StoreRefusedException(
-                $"no TLS connection to the mail server {_server}: its certificate is not trusted or not for that name, or the port speaks "
-                + "no TLS; check host, port and tls in HIBP_MAIL", cause),
+                $"can't open a TLS connection to mail server {_server}: its certificate is untrusted or for another name, or the port "
+                + "doesn't use TLS; check host, port and tls in HIBP_MAIL", cause),
             IOException or SocketException => new StoreUnavailableException(
-                $"the connection to the mail server {_server} failed at {step.Name}"
+                $"the connection to mail server {_server} failed at {step.Name}"
                 + ((cause as SocketException ?? cause.InnerException as SocketException)?.SocketErrorCode is { } code ? $": {code}" : ""),
                 cause),
-            SmtpProtocolException => new StoreUnavailableException($"the mail server {_server} dropped the connection at {step.Name}"),
+            SmtpProtocolException => new StoreUnavailableException($"mail server {_server} dropped the connection at {step.Name}"),
             NotSupportedException when _server.Tls == SmtpTls.StartTls => new StoreRefusedException(
-                $"the mail server {_server} offers no STARTTLS; set tls=implicit or, if mails may go unencrypted, tls=none in HIBP_MAIL"),
+                $"mail server {_server} does not support STARTTLS; set tls=implicit in HIBP_MAIL (or tls=none to send unencrypted)"),
             CommandException or AuthenticationException =>
-                new StoreUnavailableException($"the mail server {_server} does not take {step.Refused} now"),
+                new StoreUnavailableException($"mail server {_server} temporarily refuses {step.Refused}"),
             _ => e,
         };
     }

@@ -2,8 +2,8 @@ namespace HibpIngest.Delivery;
 
 /// <summary>A step of the SMTP dialogue that waits for the server.</summary>
 /// <param name="Name">Names the step in errors about a missing or wrong reply.</param>
-/// <param name="Refused">Names in errors what a negative reply refuses.</param>
-/// <param name="Intermediate">The expected reply that asks for more, in addition to 2xx; 0: none.</param>
+/// <param name="Refused">Name, in errors, of what a negative reply refuses.</param>
+/// <param name="Intermediate">The expected reply that asks for more, in addition to 2xx; 0 if none.</param>
 /// <param name="IsMail">True if a refusal concerns only this mail, not the server's configuration.</param>
 internal sealed record SmtpStep(string Name, string Refused, int Intermediate = 0, bool IsMail = false)
 {
@@ -33,8 +33,8 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
     public HibpException ToException(SmtpServer server) => Code switch
     {
         >= 400 and < 500 when Step.IsMail =>
-            new RecipientDeferredException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
-        < 500 => new StoreUnavailableException($"the mail server {server} does not take {Step.Refused} now: {Codes}"),
+            new RecipientDeferredException($"mail server {server} temporarily refuses {Step.Refused}: {Codes}"),
+        < 500 => new StoreUnavailableException($"mail server {server} temporarily refuses {Step.Refused}: {Codes}"),
         // Unknown command, wrong order, login required: at no step caused by the recipient.
         500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 => SetUp(server),
         _ when !Step.IsMail => SetUp(server),
@@ -55,8 +55,8 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
         return isEnhanced ? $"{line[..3]} {enhanced}" : line[..3];
     }
 
-    private string Permanently(SmtpServer server) => $"the mail server {server} refused {Step.Refused} for good: {Codes}";
+    private string Permanently(SmtpServer server) => $"mail server {server} permanently refused {Step.Refused}: {Codes}";
 
     private StoreRefusedException SetUp(SmtpServer server) =>
-        new($"the mail server {server} refused {Step.Refused}: {Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");
+        new($"mail server {server} refused {Step.Refused}: {Codes}; check HIBP_MAIL and HIBP_MAIL_FROM");
 }

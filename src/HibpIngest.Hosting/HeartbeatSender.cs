@@ -19,7 +19,7 @@ public sealed class HeartbeatSender(
     private bool _mayBeStored;
     private bool _hasSent;
 
-    /// <summary>The first heartbeat also removes hosts that are older than <see cref="Heartbeat.ForgottenAfter"/>.</summary>
+    /// <summary>The first heartbeat also removes hosts that are older than <see cref="Heartbeat.DeletedAfter"/>.</summary>
     public void Start()
     {
         _hasStarted = true;
@@ -64,7 +64,7 @@ public sealed class HeartbeatSender(
                     onBeat?.Invoke(e);
                 }
             }
-            while (!_stop.Token.WaitHandle.WaitOne(Heartbeat.Every));
+            while (!_stop.Token.WaitHandle.WaitOne(Heartbeat.Interval));
             _ended.SetResult();
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
@@ -98,7 +98,7 @@ public sealed class HeartbeatSender(
     {
         foreach (var heartbeat in await store.ListHeartbeatsAsync(_stop.Token))
         {
-            if (now - heartbeat.SeenAt > Heartbeat.ForgottenAfter)
+            if (now - heartbeat.SeenAt > Heartbeat.DeletedAfter)
                 await store.RemoveHeartbeatAsync(heartbeat.Host, _stop.Token);
         }
     }

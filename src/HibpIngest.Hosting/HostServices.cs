@@ -31,7 +31,7 @@ public static partial class HostServices
                 provider.GetRequiredService<IAccessBlobs>(), provider.GetRequiredService<IMessageQueues>(),
                 sweep.AccessLogDays == 0 ? null : TimeSpan.FromDays(sweep.AccessLogDays),
                 provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccess>>()))
-            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddRequestSweep().AddServingSweeps(sweep.SweepBlobAge);
+            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddRequestSweep().AddDatabaseFreeSweeps(sweep.SweepBlobAge);
     }
 
     /// <summary>Opens the stores and senders without calling them, so that a wrong setting is reported at once.</summary>

@@ -18,11 +18,11 @@ public static class HostSweeps
     public static IServiceCollection AddPipelineSweep(this IServiceCollection services) => services.AddSingleton(provider =>
     {
         var (sweep, setup) = (provider.GetRequiredService<Sweep>(), provider.GetRequiredService<StoreSetup>());
-        var file = provider.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
+        var sqlite = provider.GetRequiredService<IBreachDatabase>() as SqliteBreachDatabase;
         return new HostSweep("sweep", async cancellationToken =>
         {
             // While the pipeline is at rest, nothing else would access the database.
-            file?.CheckFile();
+            sqlite?.CheckFile();
             if (!setup.IsDone && !await setup.IsAtRestAsync(cancellationToken))
                 await setup.EnsureOnceAsync(cancellationToken);
             await sweep.RunAsync(cancellationToken);
@@ -30,8 +30,9 @@ public static class HostSweeps
     });
 
     /// <summary>
-    /// Adds the daily deletion of expired requests, in case no command does it, and the checks of domains' proofs: in a few minutes of the
-    /// night, so that it wakes a database that pauses once a day.
+    /// Adds the nightly sweep (03:00 to 03:04 UTC): deletes expired subscription requests and sign-ins, and checks domain proofs again.
+    /// Commands also delete expired requests, but only when some arrive. It runs only at night so that it wakes a serverless database at
+    /// most once a day.
     /// </summary>
     public static IServiceCollection AddRequestSweep(this IServiceCollection services) => services.AddSingleton(provider => new HostSweep(
         "requests sweep", async cancellationToken =>
@@ -48,13 +49,14 @@ public static class HostSweeps
                 provider.GetRequiredService<TimeProvider>().GetUtcNow(), cancellationToken);
         }));
 
-    public static IServiceCollection AddServingSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
-        .AddServing<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
-        .AddServing<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))
-        .AddServing<PurgeChanges>("cache purge", (purge, token) => purge.RunAsync(token))
-        .AddServing<SweepAccess>("access log sweep", (sweep, token) => sweep.RunAsync(token));
+    /// <summary>Adds the sweeps of passwords and of the access log, which need no database.</summary>
+    public static IServiceCollection AddDatabaseFreeSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
+        .AddDatabaseFree<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
+        .AddDatabaseFree<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))
+        .AddDatabaseFree<PurgeChanges>("cache purge", (purge, token) => purge.RunAsync(token))
+        .AddDatabaseFree<SweepAccess>("access log sweep", (sweep, token) => sweep.RunAsync(token));
 
-    private static IServiceCollection AddServing<T>(
+    private static IServiceCollection AddDatabaseFree<T>(
         this IServiceCollection services, string name, Func<T, CancellationToken, Task> run)
         where T : class => services.AddSingleton(provider => new HostSweep(
             name, cancellationToken => provider.GetRequiredService<ServingStores>().RunAsync(

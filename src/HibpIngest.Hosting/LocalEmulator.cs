@@ -148,6 +148,6 @@ public enum EmulatorState
 
     Running,
 
-    /// <summary>It runs, but accepts no connection in time.</summary>
+    /// <summary>The emulator runs, but accepts no connection in time.</summary>
     Busy,
 }

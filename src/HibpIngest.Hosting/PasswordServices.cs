@@ -41,7 +41,7 @@ public static class PasswordServices
     private static PurgeHook OpenHook(PasswordOptions options, ILogger<PurgeHook> log) => new(
         string.IsNullOrWhiteSpace(options.PurgeUrl) ? null
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url
-        : throw new BadInputException("HIBP_PURGE_URL: expected an address, as https://HOST/PATH"),
+        : throw new BadInputException("HIBP_PURGE_URL: expected an http or https URL, such as https://HOST/PATH"),
         options.PurgeToken, Http, log);
 }
 
@@ -69,10 +69,10 @@ public sealed class ReplicaAccounts : IDisposable
                 var account = StorageAccount.Open(connection, logs, storage);
                 opened._accounts.Add(account);
                 if (account.BlobEndpoint == primary.BlobEndpoint)
-                    throw new BadInputException($"{Setting} names {account.DisplayName}, which is the account to copy from");
+                    throw new BadInputException($"{Setting} lists {account.DisplayName}, the storage account to copy from; remove it");
             }
             if (opened._accounts.GroupBy(account => account.BlobEndpoint).FirstOrDefault(group => group.Count() > 1) is { } twice)
-                throw new BadInputException($"{Setting} names {twice.First().DisplayName} twice");
+                throw new BadInputException($"{Setting}: storage account {twice.First().DisplayName} is listed twice; remove one");
         }
         catch
         {

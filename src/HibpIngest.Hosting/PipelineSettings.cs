@@ -175,7 +175,7 @@ public sealed record PipelineSettings
         });
     }
 
-    /// <param name="storage">From the command line; null: from the environment. Likewise the database and the port.</param>
+    /// <param name="storage">The command line's value; null: the environment's. The same holds for the database and the port.</param>
     /// <param name="environment">All environment variables; those without the prefix are ignored.</param>
     /// <param name="defaults">The host's own defaults, by variable without the prefix.</param>
     /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
@@ -276,8 +276,8 @@ public sealed record PipelineSettings
         return int.TryParse(port, CultureInfo.InvariantCulture, out var number)
             && number is > 0 and <= LocalEmulator.HighestPort
             ? new LocalEmulator(home, number)
-            : throw new BadInputException($"{NameOf(EmulatorPortVariable)}: expected 1 to {LocalEmulator.HighestPort}, "
-                + $"the first of the emulator's ports, found '{port}'");
+            : throw new BadInputException($"{NameOf(EmulatorPortVariable)}: expected a port from 1 to {LocalEmulator.HighestPort} "
+                + $"(the emulator also uses the next two), found '{port}'");
     }
 
     /// <summary>Returns the further accounts. None may be left out: their order is significant.</summary>

@@ -156,7 +156,7 @@ public sealed class StorageAccount : IDisposable
     /// Opens an account by a storage connection string (key or shared access signature), by <c>UseDevelopmentStorage=true</c>, or by the
     /// account's blob endpoint or name; the last two with a token of Azure.Identity's default chain.
     /// </summary>
-    /// <param name="options">Names, retries and timeouts; null: the defaults.</param>
+    /// <param name="options">Names, retries and timeouts; null for the defaults.</param>
     /// <param name="further">Connections of the store's other storage accounts, in order. They hold only tables.</param>
     /// <exception cref="BadInputException">A connection is malformed. The message repeats no part of it.</exception>
     public static StorageAccount Open(
@@ -218,7 +218,7 @@ public sealed class StorageAccount : IDisposable
     {
         // HTTP/1.1: each transaction in flight needs a connection of its own.
         MaxConnectionsPerServer = InFlightLimit.Max,
-        // So that a change of the account's IP address takes effect.
+        // Connections are replaced, so that a change of the account's IP address takes effect.
         PooledConnectionLifetime = TimeSpan.FromMinutes(5),
         // The emulator closes idle connections after 5 s by default, after 2 minutes if 'hibp run' started it; the service after
         // minutes. A heartbeat is sent every 5 s, and a busy emulator may take longer than that to accept a connection.

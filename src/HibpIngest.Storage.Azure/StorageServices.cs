@@ -10,8 +10,8 @@ public static class StorageServices
     /// <summary>Adds the storage account and its stores. It is opened on first use, which calls no service.</summary>
     /// <param name="services">Must provide an <see cref="ILoggerFactory"/>.</param>
     /// <param name="further">Connections of the store's other storage accounts, in order.</param>
-    /// <param name="journal">Connection of the journal's storage account; null: the first account.</param>
-    /// <param name="options">Retries and timeouts; null: the defaults.</param>
+    /// <param name="journal">Connection of the journal's storage account; null for the first account.</param>
+    /// <param name="options">Retries and timeouts; null for the defaults.</param>
     public static IServiceCollection AddHibpStorage(
         this IServiceCollection services, string connection, IReadOnlyList<string> further, string? journal = null,
         StorageOptions? options = null)
@@ -51,7 +51,7 @@ public static class StorageServices
             where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
     }
 
-    // Without IHeartbeats: heartbeats have connections of their own.
+    // IHeartbeats isn't registered here: heartbeats have connections of their own.
     public static IServiceCollection AddRegisterPorts(this IServiceCollection services)
     {
         foreach (var port in typeof(IStoreRegister).GetInterfaces().Where(port => port != typeof(IHeartbeats)))

@@ -24,8 +24,8 @@ internal static class SchemaScripts
 
     /// <summary>Applies the missing scripts one after the other.</summary>
     /// <param name="session">Holds a lock against other upgrades.</param>
-    /// <param name="found">The database's version; 0: it is empty.</param>
-    /// <param name="other">What to use another of if the database is newer than this program; named in the error.</param>
+    /// <param name="found">The database's version; 0 if it is empty.</param>
+    /// <param name="other">Name, in errors, of the thing to replace if the database is newer than this program.</param>
     /// <param name="apply">Applies a script, and records its version.</param>
     public static async Task UpgradeAsync(
         ISqlSession session, IReadOnlyList<string> scripts, int found, string database, string other, Func<string, int, Task> apply)

@@ -127,14 +127,14 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    // Returns the page after a subscription; null: the first page.
+    // Returns the page after a subscription, or the first page if it is null.
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
         Limit("""
             email, domain FROM dbo.subscribers
             WHERE email >= @email AND (email > @email OR domain > @domain) ORDER BY email, domain
             """),
         row => new Subscription(row.Text("email"), DomainOrNull(row)),
-        BigInt("@most", SubscriberPage), Text("@email", after?.Email ?? "", EmailLength),
+        BigInt("@limit", SubscriberPage), Text("@email", after?.Email ?? "", EmailLength),
         Text("@domain", after?.Domain ?? "", DomainLength));
 
     private static async Task<long> ReadCatalogueVersionAsync(ISqlSession session) =>

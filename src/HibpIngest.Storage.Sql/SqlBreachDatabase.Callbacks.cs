@@ -37,7 +37,7 @@ public abstract partial class SqlBreachDatabase
     // Twice the longest pause.
     private static readonly TimeSpan ForgottenAfter = TimeSpan.FromHours(2);
 
-    // More than an undelayed message takes.
+    // An undelayed message is processed in less time.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
     public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) => ReadAsync(async session =>
@@ -51,7 +51,7 @@ public abstract partial class SqlBreachDatabase
                 new Breach { Name = row.Text("name"), Metadata = StoredText.ToMetadata(row.Text("metadata")) },
                 row.Boolean("purging"), row.Boolean("looked_through"), []),
             OfLoad(load), Int("@slice", slice));
-        if (found is null or { IsLookedThrough: true })
+        if (found is null or { IsSearched: true })
             return found;
         var marks = new SortedSet<int>();
         foreach (var replaced in await ReadReplacedAsync(session, load))
@@ -154,7 +154,7 @@ public abstract partial class SqlBreachDatabase
                 Deferrals = row.Int32("deferrals"),
                 Answered = row.Int32("answered"),
             },
-            cancellationToken, Int("@client", client), BigInt("@most", limit));
+            cancellationToken, Int("@client", client), BigInt("@limit", limit));
 
     public Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,

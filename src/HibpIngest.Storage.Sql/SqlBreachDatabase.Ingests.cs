@@ -93,6 +93,6 @@ public abstract partial class SqlBreachDatabase
     private protected abstract IBatchCopy Copy(BatchCopyOrder order);
 
     /// <summary>Deletes the next rows of a load, whose row is locked.</summary>
-    /// <returns>The number of rows deleted; 0: none is left.</returns>
+    /// <returns>The number of rows deleted; 0 if none is left.</returns>
     private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit);
 }

@@ -86,9 +86,9 @@ public abstract partial class SqlBreachDatabase
         HeldBecause = row.TextOrNull("held_because"),
         Attempts = row.Int32("attempts"),
         MessageSentAt = row.TimeOrNull("message_sent_at"),
-        MailsQueued = row.Int32("mails_queued"),
+        LastQueuedNotification = row.Int32("mails_queued"),
         LeaseRanOutAt = row.TimeOrNull("lease_ended_at"),
-        JournalVersion = row.Int64("log_version"),
+        ChangedVersion = row.Int64("log_version"),
         JournaledVersion = row.Int64OrNull("logged_version"),
         JournalMessageAt = row.TimeOrNull("log_message_at"),
         JournalError = row.TextOrNull("log_error"),
@@ -164,7 +164,7 @@ public abstract partial class SqlBreachDatabase
             var reason = $"restarted as load {id}";
             await FailAsync(session, load, reason);
             await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), BigInt("@id", id));
-            // So that nothing waits for these slices.
+            // These slices are ended, so that nothing waits for them.
             await session.ExecuteAsync(
                 "UPDATE dbo.slices SET state = 'failed', error = @reason WHERE load_id = @load AND state <> 'done'",
                 OfLoad(load), LongText("@reason", reason));
@@ -182,7 +182,7 @@ public abstract partial class SqlBreachDatabase
     public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
         WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
 
-    public Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken) => ListAsync("""
+    public Task<IReadOnlyList<HeldWork>> ListLeasesAsync(CancellationToken cancellationToken) => ListAsync("""
         SELECT l.id, b.name, NULL AS slice, l.owner, l.lease_expires_at
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE l.state IN ('ingesting', 'matching') AND l.owner IS NOT NULL AND l.lease_expires_at > @now

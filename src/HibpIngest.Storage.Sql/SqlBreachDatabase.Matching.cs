@@ -9,7 +9,7 @@ public abstract partial class SqlBreachDatabase
 
     public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        // Checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
+        // The load is checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
         // under the lock, which resetting slices takes too.
         const string Ready = """
             id = @load AND state = 'upserting'
@@ -76,7 +76,7 @@ public abstract partial class SqlBreachDatabase
     /// Counts the distinct accounts of a part of a load by domain, and adds the counts unless another process has. Some characters of an
     /// account determine its part.
     /// </summary>
-    /// <returns>Null if the load is not matching any more.</returns>
+    /// <returns>Matching; null if the load was found not to be matching any more, so nothing was counted.</returns>
     private protected abstract Task<LoadState?> CountPartAsync(
         long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
 
@@ -121,7 +121,7 @@ public abstract partial class SqlBreachDatabase
         if (newer is not null || metadata.Flags.HasFlag(BreachFlags.Retired))
         {
             var open = Limit("id FROM dbo.notifications WHERE load_id = @load AND state = 'open'");
-            left -= await session.ExecuteAsync($"DELETE FROM dbo.notifications WHERE id IN ({open})", OfLoad(load), BigInt("@most", left));
+            left -= await session.ExecuteAsync($"DELETE FROM dbo.notifications WHERE id IN ({open})", OfLoad(load), BigInt("@limit", left));
         }
         else
         {
@@ -186,7 +186,7 @@ public abstract partial class SqlBreachDatabase
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
                 WHERE id IN ({Limit("id FROM dbo.notifications WHERE load_id = @failed AND state = 'open'")})
                     AND load_id = @failed AND state = 'open'
-                """, OfLoad(load), BigInt("@failed", failed), BigInt("@most", limit - taken));
+                """, OfLoad(load), BigInt("@failed", failed), BigInt("@limit", limit - taken));
         }
         return taken;
     }
@@ -233,7 +233,7 @@ public abstract partial class SqlBreachDatabase
                 + CAST(ROW_NUMBER() OVER (ORDER BY u.id) AS int) AS place
             FROM ({Limit("id FROM dbo.notifications WHERE load_id = @load AND number IS NULL ORDER BY id")}) u) AS numbered
         WHERE notifications.id = numbered.id
-        """, OfLoad(load), BigInt("@most", limit));
+        """, OfLoad(load), BigInt("@limit", limit));
 
     private sealed record CountState(bool Wanted, int Counted, int Parts);
 }

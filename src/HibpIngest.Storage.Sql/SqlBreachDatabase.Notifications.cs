@@ -90,7 +90,7 @@ public abstract partial class SqlBreachDatabase
             AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
         """, cancellationToken, OfLoad(load), FromNow("@since", -age));
 
-    public Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int limit, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<int>> EndDeferralsAsync(long load, int limit, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(async session =>
         {
             if (!await MaySendAsync(session, load))
@@ -100,7 +100,7 @@ public abstract partial class SqlBreachDatabase
                     id, number FROM dbo.notifications
                     WHERE load_id = @load AND state = 'open' AND not_before IS NOT NULL AND not_before <= @now ORDER BY not_before
                     """),
-                row => (Id: row.Int64("id"), Number: row.Int32("number")), OfLoad(load), BigInt("@most", limit));
+                row => (Id: row.Int64("id"), Number: row.Int32("number")), OfLoad(load), BigInt("@limit", limit));
             await EndDelaysAsync(session, due.Select(one => one.Id));
             return [.. due.Select(one => one.Number).Order()];
         }, cancellationToken);
@@ -114,28 +114,28 @@ public abstract partial class SqlBreachDatabase
         Parameter[] range = [.. Range(load, first, last), Owner(order.Owner)];
         var claimable = (int)(await session.NumberAsync(
             $"SELECT COUNT(*) FROM ({Limit($"id FROM dbo.notifications WHERE {Claimable}")}) c",
-            [.. range, BigInt("@most", order.Limit + 1L)]))!.Value;
+            [.. range, BigInt("@limit", order.Limit + 1L)]))!.Value;
         var count = Math.Min(claimable, order.Limit);
         var startsIn = TimeSpan.Zero;
         if (count > 0)
         {
             (var reserved, startsIn) = await ReserveAsync(session, count, order);
             if (!reserved)
-                return NotificationClaims.None with { NoneBefore = startsIn };
+                return NotificationClaims.None with { RetryAfter = startsIn };
         }
         // The condition is repeated: of two claims of the same notifications, the second waits for the first and then re-evaluates it.
         await session.ExecuteAsync($"""
             UPDATE dbo.notifications SET claim_owner = @owner, claim_expires_at = @until, attempts = attempts + 1
             WHERE id IN ({Limit($"id FROM dbo.notifications WHERE {Claimable} ORDER BY number")}) AND {Claimable}
-            """, [.. range, BigInt("@most", count), FromNow("@until", order.Lease)]);
+            """, [.. range, BigInt("@limit", count), FromNow("@until", order.Lease)]);
         var claimed = await session.ListAsync(
             $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number", ReadNotification, range);
         // Notifications whose claim has expired since count as held: their message is redelivered.
         var othersHeld = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
-        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, More = claimable > count };
+        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, HasMore = claimable > count };
     }, cancellationToken);
 
-    public Task<NotificationEnd> CompleteNotificationAsync(
+    public Task<NotificationOutcome> CompleteNotificationAsync(
         long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken) =>
         // The mail was sent: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit response is
         // checked.
@@ -144,7 +144,7 @@ public abstract partial class SqlBreachDatabase
             refusal is null ? "0" : refusal.IsUnknown ? "unknown_count + 1" : null,
             Owner(owner), VarChar("@state", refusal is null ? "sent" : "failed", StateLength), Line("@error", refusal?.Error));
 
-    public Task<NotificationEnd> DeferNotificationAsync(
+    public Task<NotificationOutcome> DeferNotificationAsync(
         long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
         EndAsync(notification, """
             state = CASE WHEN deferred_since <= @givenUp THEN 'failed' ELSE state END,
@@ -162,7 +162,8 @@ public abstract partial class SqlBreachDatabase
 
     public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
-        // Checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added notifications.
+        // The load is checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
+        // notifications.
         const string Ready = """
             id = @load AND state = 'notifying'
                 AND NOT EXISTS (SELECT 1 FROM dbo.notifications WHERE load_id = @load AND state = 'open')
@@ -175,22 +176,24 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Ends the delay of open notifications that were deferred.</summary>
     private protected abstract Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications);
 
-    private protected abstract string Later(string time, string milliseconds);
+    /// <summary>Returns the SQL of a time plus milliseconds.</summary>
+    private protected abstract string AddMillisecondsSql(string time, string milliseconds);
 
-    private protected abstract string MillisecondsUntil(string time);
+    /// <summary>Returns the SQL of the milliseconds from now until a time.</summary>
+    private protected abstract string MillisecondsUntilSql(string time);
 
     // Reserves time at the system's mail rate, from when it is free. One statement reads and updates the one row: a concurrent caller
     // waits, and then sees what is left. Returns false, with the wait, if the time is not free soon enough.
     private async Task<(bool Reserved, TimeSpan StartsIn)> ReserveAsync(ISqlSession session, int mails, ClaimOrder order)
     {
-        // In whole milliseconds: at least one, at most half of what may be reserved ahead.
+        // The time in whole milliseconds: at least one, at most half of what may be reserved ahead.
         var takes = TimeSpan.FromMilliseconds(
             Math.Clamp(Math.Ceiling(mails * 1000 / order.PerSecond), 1, (FurthestMail / 2).TotalMilliseconds));
         const string Free = "CASE WHEN next_at > @now AND next_at <= @furthest THEN next_at ELSE @now END";
         var reserved = await session.ExecuteAsync(
-            $"UPDATE dbo.mail_rate SET next_at = {Later(Free, "@takes")} WHERE next_at <= @ahead OR next_at > @furthest",
-            Milliseconds("@takes", takes), FromNow("@ahead", order.Ahead), FromNow("@furthest", FurthestMail)) == 1;
-        var left = await session.NumberAsync($"SELECT {MillisecondsUntil("next_at")} FROM dbo.mail_rate WHERE next_at > @now");
+            $"UPDATE dbo.mail_rate SET next_at = {AddMillisecondsSql(Free, "@takes")} WHERE next_at <= @ahead OR next_at > @furthest",
+            Milliseconds("@takes", takes), FromNow("@ahead", order.MaxLeadTime), FromNow("@furthest", FurthestMail)) == 1;
+        var left = await session.NumberAsync($"SELECT {MillisecondsUntilSql("next_at")} FROM dbo.mail_rate WHERE next_at > @now");
         var startsIn = TimeSpan.FromMilliseconds(left ?? 0) - (reserved ? takes : TimeSpan.Zero);
         return (reserved, startsIn > TimeSpan.Zero ? startsIn : TimeSpan.Zero);
     }
@@ -202,7 +205,7 @@ public abstract partial class SqlBreachDatabase
         """, OfLoad(load));
 
     // Ends or defers a notification, and checks whether the next one may be sent.
-    private Task<NotificationEnd> EndAsync(
+    private Task<NotificationOutcome> EndAsync(
         long notification, string set, CancellationToken cancellationToken, string? unknown, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(async (session, inDoubt) =>
         {
@@ -226,6 +229,6 @@ public abstract partial class SqlBreachDatabase
                 WHERE n.id = @notification
                 """, row => Tuple.Create(row.Int32("has_failed") == 1, row.Int32("may_send") == 1, row.Int32("unknown_count")), id);
             var recorded = changed == 1 || (inDoubt && after is not null);
-            return new NotificationEnd(recorded, after is { Item2: true }, recorded && after is { Item1: true }, after?.Item3 ?? 0);
+            return new NotificationOutcome(recorded, after is { Item2: true }, recorded && after is { Item1: true }, after?.Item3 ?? 0);
         }, cancellationToken);
 }

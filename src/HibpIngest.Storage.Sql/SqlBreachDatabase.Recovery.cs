@@ -42,7 +42,7 @@ public abstract partial class SqlBreachDatabase
         }
         if (step == RecoveryStep.Known && !changed)
             return step;
-        // Last, as wherever ids are inserted; readers' data has changed.
+        // The highest ids are raised last, as wherever ids are inserted; the version, because readers' data has changed.
         await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
         await session.ExecuteAsync("""
             UPDATE dbo.store_counters SET catalogue_version = CASE

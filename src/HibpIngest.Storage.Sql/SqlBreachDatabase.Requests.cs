@@ -62,7 +62,7 @@ public abstract partial class SqlBreachDatabase
     private async Task<RequestOutcome> CountMailAsync(
         ISqlSession session, Guid command, string email, IReadOnlyList<MailLimit> limits, Func<Task<Guid>> about)
     {
-        // Of two requests that would both be within a limit, the second counts the first.
+        // If two concurrent requests would each be within a limit, the second counts the first.
         await LockSubscribersAsync(session);
         await DeleteExpiredAsync(session);
         if (await IsAppliedAsync(session, command))
@@ -147,7 +147,7 @@ public abstract partial class SqlBreachDatabase
     }, cancellationToken);
 
     /// <summary>Adds a subscription that isn't there.</summary>
-    /// <param name="domain">Empty: the address itself.</param>
+    /// <param name="domain">The domain; empty for the address itself.</param>
     private protected abstract Task AddSubscriberAsync(ISqlSession session, Guid id, string email, string domain);
 
     private static async Task DeleteExpiredAsync(ISqlSession session)

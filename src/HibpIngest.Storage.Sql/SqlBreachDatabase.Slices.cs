@@ -44,7 +44,7 @@ public abstract partial class SqlBreachDatabase
             var before = await UpdateSliceAsync(
                 session,
                 """
-                attempts = slices.attempts + CASE WHEN slices.state = 'failed' OR slices.attempts >= @most THEN 0 ELSE 1 END,
+                attempts = slices.attempts + CASE WHEN slices.state = 'failed' OR slices.attempts >= @limit THEN 0 ELSE 1 END,
                     owner = @owner, lease_expires_at = @until, active_at = @now
                 """,
                 $"""
@@ -52,7 +52,7 @@ public abstract partial class SqlBreachDatabase
                     AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
                     AND {WrittenLoad}
                 """,
-                [.. OfSlice(load, slice, owner), Int("@most", maxTries), FromNow("@until", lease)]);
+                [.. OfSlice(load, slice, owner), Int("@limit", maxTries), FromNow("@until", lease)]);
             var work = await session.FirstAsync($"""
                 SELECT {SliceColumns}, COALESCE(l.mark, 0) AS mark, b.name,
                     CASE WHEN s.owner <> @owner AND s.lease_expires_at > @now THEN s.lease_expires_at END AS held_until,
@@ -123,7 +123,7 @@ public abstract partial class SqlBreachDatabase
         "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
         row => new HeldSlice(row.Int64("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
 
-    public Task ReturnSliceTryAsync(
+    public Task RefundSliceAttemptAsync(
         long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) => WriteAsync($"""
         UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 AND state <> 'failed' THEN attempts - 1 ELSE attempts END,
             error = COALESCE(@error, error), owner = NULL, lease_expires_at = NULL, active_at = @now, {KeepProgress}
@@ -234,7 +234,7 @@ public abstract partial class SqlBreachDatabase
                 WHERE s.state <> 'done' AND {condition}
                 ORDER BY s.load_id, s.number
                 """),
-            ReadSlice, cancellationToken, FromNow("@since", -age), BigInt("@most", limit));
+            ReadSlice, cancellationToken, FromNow("@since", -age), BigInt("@limit", limit));
 
     /// <summary>A slice before its attempt was started or completed.</summary>
     private protected sealed record SliceBefore(SliceState State, int Attempts);

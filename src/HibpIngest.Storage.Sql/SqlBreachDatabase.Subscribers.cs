@@ -118,8 +118,8 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Serializes imports and removals of subscribers.</summary>
     private protected virtual Task LockSubscribersAsync(ISqlSession session) => Task.CompletedTask;
 
-    /// <summary>Returns whether anything is suppressed, and throws if that was under another key.</summary>
-    private protected static async Task<bool> RequireKeyAsync(ISqlSession session, SuppressionKey? key)
+    /// <summary>Returns whether any address is suppressed. Throws if the suppressions need another key.</summary>
+    private protected static async Task<bool> HasSuppressionsAsync(ISqlSession session, SuppressionKey? key)
     {
         if (await ReadCheckAsync(session) is not { } check)
             return false;

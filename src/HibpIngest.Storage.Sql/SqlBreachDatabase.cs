@@ -20,7 +20,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         _versionColumns = versionColumns;
         OfVersion = string.Join(" AND ", versionColumns.Select(column => $"{column} = @{column}"));
         OfSameBlob = $"FROM dbo.loads r JOIN dbo.loads l ON l.id = @load AND r.breach = l.breach AND r.blob{bytewise} = l.blob";
-        Overtaken = $"SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.state IN ('ingesting', 'upserting', 'matching')";
+        OvertakenLoadsQuery = $"SELECT r.id {OfSameBlob} WHERE r.id < l.id AND r.state IN ('ingesting', 'upserting', 'matching')";
     }
 
     public abstract string DisplayName { get; }
@@ -29,7 +29,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     /// Older loads of the same blob name that are not matched yet, and will not be published once this one is. This load takes over their
     /// notifications of subscribers that it finds too.
     /// </summary>
-    private protected string Overtaken { get; }
+    private protected string OvertakenLoadsQuery { get; }
 
     // Loads r of the same breach and blob name as a load l, including itself.
     private string OfSameBlob { get; }
@@ -113,7 +113,7 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken);
 
     /// <summary>Limits a query, which is given without its SELECT, to a number of rows.</summary>
-    private protected abstract string Limit(string query, string limit = "@most");
+    private protected abstract string Limit(string query, string limit = "@limit");
 
     /// <summary>To be called after anything slow in its transaction: other transactions that insert an id wait for this row.</summary>
     private protected static Task<int> RaiseHighestAsync(ISqlSession session, StoreIds ids) => session.ExecuteAsync("""

@@ -98,7 +98,7 @@ internal static class CallbackBenchmark
         });
         var took = Stopwatch.GetElapsedTime(began);
         var load = await database.GetLoadAsync(1, CancellationToken.None);
-        if (load is not { Calls.IsLookedThrough: true })
+        if (load is not { Calls.IsSearched: true })
             throw new InvalidOperationException("not all was looked through");
         MeasuredChild.Report(load.Calls.Open, took.TotalSeconds, early, MeasuredChild.PeakMiB());
     }

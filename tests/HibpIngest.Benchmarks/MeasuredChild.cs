@@ -3,7 +3,7 @@ using System.Globalization;
 
 namespace HibpIngest.Benchmarks;
 
-/// <summary>Runs a measurement in a process of its own: this program again, whose last line contains the figures.</summary>
+/// <summary>Runs a measurement in its own process: this program with other arguments, whose only output is the figures.</summary>
 internal static class MeasuredChild
 {
     /// <summary>Starts this program with other arguments.</summary>
@@ -21,7 +21,8 @@ internal static class MeasuredChild
         using var child = Start(args);
         var output = await child.StandardOutput.ReadToEndAsync();
         await child.WaitForExitAsync();
-        return child.ExitCode == 0 ? [.. output.Trim().Split(' ').Select(double.Parse)]
+        return child.ExitCode == 0
+            ? [.. output.Trim().Split(' ').Select(figure => double.Parse(figure, CultureInfo.InvariantCulture))]
             : throw new InvalidOperationException($"the measured process ended with {child.ExitCode}");
     }
 

@@ -20,7 +20,7 @@ internal static class MemoryBenchmark
 {
     public static async Task<bool> RunAsync(long small, long large, string folder)
     {
-        await using var answering = await AnsweringTableServer.StartAsync();
+        await using var answering = await FakeTableServer.StartAsync();
         var peaks = new Dictionary<(string Stage, long Accounts), (double Peak, double Set)>();
         foreach (var accounts in new[] { small, large })
         {

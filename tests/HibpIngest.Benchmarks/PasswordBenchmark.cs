@@ -91,7 +91,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
                 ?? throw new InvalidOperationException("a range that was imported is not there");
             // The list of served releases is read from time to time as well.
             reads.Add([.. recorded.Where(one => !one.Address.Contains(".json", StringComparison.Ordinal))]);
-            _ready.TryAdd(Path(i), range.For(takesGzip: true).Bytes.ToArray());
+            _ready.TryAdd(Path(i), range.For(acceptsGzip: true).Bytes.ToArray());
         }
 
         var name = backend.Name();
@@ -245,7 +245,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     private async Task FindAsync(PasswordRanges ranges, int i)
     {
         var range = await ranges.FindAsync(HashMode.Sha1, _list.Prefix(i % Prefixes), CancellationToken.None);
-        _ = range!.For(takesGzip: true).ETag;
+        _ = range!.For(acceptsGzip: true).ETag;
     }
 
     /// <summary>Sends the requests that our code made, with a client that knows no store.</summary>

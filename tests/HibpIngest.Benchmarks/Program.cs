@@ -183,10 +183,10 @@ async Task<bool?> RunAsync()
             await RemovalBenchmark.RunAsync([.. PreparedLoad.SampleBatches(Number(1, 50_000))], folder, Number(2, 100) / 100.0);
             return true;
         case ["throttle", "load", ..]:
-            return await new ThrottledLoad(folder).RunAsync(Number(2, 480_000), new TableLimits(), answersWrites: true, maxTimes: 1.3);
+            return await new ThrottledLoad(folder).RunAsync(Number(2, 480_000), new TableLimits(), fakesWrites: true, maxRatio: 1.3);
         case ["throttle", "emulator", ..]:
             var oneDomain = new TableLimits { PartitionRate = 400, OnlyPartition = ThrottledRows.Hot };
-            return await new ThrottledLoad(folder).RunAsync(Number(2, 60_000), oneDomain, answersWrites: false, maxTimes: 1.4);
+            return await new ThrottledLoad(folder).RunAsync(Number(2, 60_000), oneDomain, fakesWrites: false, maxRatio: 1.4);
         case ["throttle", ..]:
             return await ThrottleBenchmark.RunAsync(folder, Number(1, 1), args.Length > 2 ? Number(2, 0) : null);
         case ["busy", ..]:

@@ -120,7 +120,7 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
             var dropped = TimeProvider.System.GetUtcNow();
             await using (var content = File.OpenRead(zips[i]))
                 await account.Blobs.UploadAsync($"Breach{i}.zip", content, null, CancellationToken.None);
-            var load = await ThrottledLoad.WaitAsync(host, database, i + 1);
+            var load = await ThrottledLoad.WaitForLoadAsync(host, database, i + 1);
             if (load.Entities != load.Accounts || load.State != LoadState.Done)
                 throw new InvalidOperationException($"{load.Entities} of {load.Accounts} accounts were written: {load.Error}");
             if (i == zips.Length - 1)

@@ -27,7 +27,7 @@ internal static class RangesBenchmark
         var batches = PreparedLoad.SampleBatches(accounts).ToList();
         var (nanoseconds, bytes) = MeasureHash(batches[0], pairs);
 
-        await using var server = await AnsweringTableServer.StartAsync();
+        await using var server = await FakeTableServer.StartAsync();
         await using var off = await StoreAsync(RangesState.Off);
         await using var on = await StoreAsync(RangesState.On);
         await RunSlicesAsync(off);

@@ -50,7 +50,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
         var (merged, accounts, cpu) = await MergeAsync(sources);
         await RecordAsync(emulator.ConnectionString);
 
-        await using var server = await AnsweringTableServer.StartAsync();
+        await using var server = await FakeTableServer.StartAsync();
         var (ratios, peak, counted) = (new List<double>(), 0d, true);
         Console.WriteLine("| pair | bare HttpClient s | its CPU s | rebuild s | its CPU s | ratio | peak MiB |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
@@ -200,7 +200,7 @@ internal sealed class RebuildBenchmark(int rows, int count, string folder)
     {
         await using var output = new FileStream(_requests, FileMode.Create, FileAccess.Write, FileShare.None, 1 << 20);
         await using var writer = new BinaryWriter(output);
-        await using var server = await AnsweringTableServer.StartAsync(request =>
+        await using var server = await FakeTableServer.StartAsync(request =>
         {
             lock (writer)
             {

@@ -92,7 +92,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         return (_rows, Stopwatch.GetElapsedTime(began));
     }
 
-    private async Task<(double, TimeSpan)> CopyReadyAsync(ReadyReader ready)
+    private async Task<(double, TimeSpan)> CopyReadyAsync(InMemoryReader ready)
     {
         var load = await NewLoadAsync();
         ready.Restart(load);
@@ -142,7 +142,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         return copy;
     }
 
-    private ReadyReader Ready()
+    private InMemoryReader Ready()
     {
         var accounts = new List<(string Alias, string Domain)>(_rows);
         foreach (var batch in batches)
@@ -150,6 +150,6 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
             for (var i = 0; i < batch.Count; i++)
                 accounts.Add((Encoding.ASCII.GetString(batch.Alias(i)), Encoding.ASCII.GetString(batch.Domain(i))));
         }
-        return new ReadyReader(Columns, accounts);
+        return new InMemoryReader(Columns, accounts);
     }
 }

@@ -13,17 +13,17 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class ThrottledLoad(string folder)
 {
-    private const double MaxWritten = 1.05;
+    private const double MaxWritesPerEntity = 1.05;
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(20);
 
     /// <summary>Prints the figures; returns false if a requirement is missed.</summary>
-    /// <param name="answersWrites">Keeps accounts out of the emulator, which gets slow with many.</param>
-    /// <param name="maxTimes">The longest time, as a multiple of the bound.</param>
-    public async Task<bool> RunAsync(int accounts, TableLimits limits, bool answersWrites, double maxTimes)
+    /// <param name="fakesWrites">The server acknowledges writes without storing them: the emulator gets slow with many accounts.</param>
+    /// <param name="maxRatio">Maximum duration, as a multiple of the shortest time that the limits allow.</param>
+    public async Task<bool> RunAsync(int accounts, TableLimits limits, bool fakesWrites, double maxRatio)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         var table = ConnectionStrings.Endpoint(emulator.ConnectionString, "Table");
-        await using var server = await ThrottlingTableServer.StartAsync(limits, table, answersWrites);
+        await using var server = await ThrottlingTableServer.StartAsync(limits, table, fakesWrites);
         var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
         var file = Path.Combine(folder, "hibp.db");
         var zip = Path.Combine(folder, "Throttled.zip");
@@ -42,23 +42,23 @@ internal sealed class ThrottledLoad(string folder)
         using (var content = File.OpenRead(zip))
             await account.Blobs.UploadAsync("Throttled.zip", content, null, CancellationToken.None);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
-        var load = await WaitAsync(host, database, 1);
+        var load = await WaitForLoadAsync(host, database, 1);
         var seconds = Stopwatch.GetElapsedTime(began).TotalSeconds;
 
         var deferred = host.Error.Split('\n').Count(line => line.Contains("message deferred for", StringComparison.Ordinal));
-        var bound = ThrottledRows.Bound(accounts, limits);
+        var minSeconds = ThrottledRows.Bound(accounts, limits);
         var written = (double)server.Accepted / accounts;
         Console.WriteLine("| accounts | s | bound s | times the bound | refused | written / entities | deferred |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         Console.WriteLine(
-            $"| {accounts:N0} | {seconds:F1} | {bound:F1} | {seconds / bound:F2} | "
+            $"| {accounts:N0} | {seconds:F1} | {minSeconds:F1} | {seconds / minSeconds:F2} | "
             + $"{server.Refused:P1} | {written:F3} | {deferred} |");
-        return load.State == LoadState.Done && load.Entities == accounts && seconds <= maxTimes * bound
-            && written is >= 1 and <= MaxWritten && deferred == 0;
+        return load.State == LoadState.Done && load.Entities == accounts && seconds <= maxRatio * minSeconds
+            && written is >= 1 and <= MaxWritesPerEntity && deferred == 0;
     }
 
-    /// <summary>Returns the load of this number, once it has ended.</summary>
-    public static async Task<Load> WaitAsync(HibpProcess host, SqliteBreachDatabase database, long id)
+    /// <summary>Waits until a load is done or failed, and returns it.</summary>
+    public static async Task<Load> WaitForLoadAsync(HibpProcess host, SqliteBreachDatabase database, long id)
     {
         using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(250));
         var began = Stopwatch.GetTimestamp();

@@ -71,7 +71,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
 
         var theirs = ConnectionStrings.Endpoint(_theirs.ConnectionString, "Table").Authority;
         var all = new List<TableRequest>();
-        await using var answering = await AnsweringTableServer.StartAsync(request =>
+        await using var answering = await FakeTableServer.StartAsync(request =>
         {
             lock (all)
                 all.Add(request);
@@ -81,7 +81,7 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         {
             var before = all.Count;
             await RunSlicesAsync(context, first);
-            var requests = all.Skip(before).Select(request => request.For(new Uri(answering.Endpoint).Authority, theirs)).ToList();
+            var requests = all.Skip(before).Select(request => request.WithServer(new Uri(answering.Endpoint).Authority, theirs)).ToList();
             _recorded.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);

@@ -301,7 +301,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         foreach (var slice in slices)
         {
             Assert.NotNull(await app.BeginSliceAsync(load.Id, slice.Number, 5, None));
-            await app.ReturnSliceTryAsync(load.Id, slice.Number, "down", None);
+            await app.RefundSliceAttemptAsync(load.Id, slice.Number, "down", None);
             var rows = new AccountBatch(SliceRows);
             await app.ReadRowsAsync(load.Id, slice.First, slice.Last, rows, None);
             Assert.Equal(slice.Count, rows.Count);

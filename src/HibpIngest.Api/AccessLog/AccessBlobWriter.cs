@@ -96,7 +96,10 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
             await BeginAsync(name, cancellationToken);
         }
         if (await blobs.AppendAsync(name, 0, _routes, cancellationToken) != BlockAppend.Appended)
-            throw new StoreUnavailableException($"blob '{name}' was written by another process");
+        {
+            throw new StoreUnavailableException(
+                $"access log blob '{name}' is new but not empty: another process appended to it; the next attempt uses another blob");
+        }
         (_name, _hour, _position, _blocks) = (name, hour, _routes.Length, 1);
     }
 

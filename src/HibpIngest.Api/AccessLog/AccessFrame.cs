@@ -22,25 +22,40 @@ public static class AccessFrame
     /// <summary>Status of a request that was refused because its record wasn't durable.</summary>
     internal const ushort NotDurableStatus = 503;
 
-    internal const int BytesOffset = 12;
-    internal const int StatusOffset = 26;
-    internal const int FlagsOffset = 29;
-
     private const uint Magic = 0x31434148; // HAC1
-    private const int CrcOffset = 12;
-    private const int CounterOffset = 16;
-    private const int InstanceOffset = 24;
+
+    /// <summary>Offsets within a frame's header.</summary>
+    private static class Header
+    {
+        public const int Kind = 4;
+        public const int ContentBytes = 8;
+        public const int Crc = 12;
+        public const int Counter = 16;
+        public const int Instance = 24;
+    }
+
+    /// <summary>Offsets within a record.</summary>
+    internal static class RecordOffset
+    {
+        public const int Duration = 8;
+        public const int Bytes = 12;
+        public const int Key = 16;
+        public const int Route = 24;
+        public const int Status = 26;
+        public const int Client = 28;
+        public const int Flags = 29;
+    }
 
     /// <summary>Writes the header of a frame whose content is already in place.</summary>
-    /// <param name="counter">Number of the first record; of the next one if there is none.</param>
+    /// <param name="counter">Sequence number of the first record in this frame, or of the next record if the frame has none.</param>
     internal static void WriteHeader(Span<byte> frame, AccessFrameKind kind, ulong counter, Guid instance)
     {
         BinaryPrimitives.WriteUInt32LittleEndian(frame, Magic);
-        BinaryPrimitives.WriteUInt32LittleEndian(frame[4..], (uint)kind);
-        BinaryPrimitives.WriteInt32LittleEndian(frame[8..], frame.Length - HeaderBytes);
-        BinaryPrimitives.WriteUInt64LittleEndian(frame[CounterOffset..], counter);
-        instance.TryWriteBytes(frame[InstanceOffset..]);
-        BinaryPrimitives.WriteUInt32LittleEndian(frame[CrcOffset..], Crc(frame));
+        BinaryPrimitives.WriteUInt32LittleEndian(frame[Header.Kind..], (uint)kind);
+        BinaryPrimitives.WriteInt32LittleEndian(frame[Header.ContentBytes..], frame.Length - HeaderBytes);
+        BinaryPrimitives.WriteUInt64LittleEndian(frame[Header.Counter..], counter);
+        instance.TryWriteBytes(frame[Header.Instance..]);
+        BinaryPrimitives.WriteUInt32LittleEndian(frame[Header.Crc..], Crc(frame));
     }
 
     internal static byte[] Routes(IReadOnlyList<string> templates, Guid instance)
@@ -75,43 +90,44 @@ public static class AccessFrame
     {
         to = to[..RecordBytes];
         BinaryPrimitives.WriteInt64LittleEndian(to, record.Microseconds);
-        BinaryPrimitives.WriteUInt32LittleEndian(to[8..], record.DurationMicroseconds);
-        BinaryPrimitives.WriteUInt32LittleEndian(to[BytesOffset..], record.Bytes);
-        BinaryPrimitives.WriteUInt64LittleEndian(to[16..], record.Key);
-        BinaryPrimitives.WriteUInt16LittleEndian(to[24..], record.Route);
-        BinaryPrimitives.WriteUInt16LittleEndian(to[StatusOffset..], record.Status);
-        to[28] = (byte)record.Client;
-        to[FlagsOffset] = flags;
+        BinaryPrimitives.WriteUInt32LittleEndian(to[RecordOffset.Duration..], record.DurationMicroseconds);
+        BinaryPrimitives.WriteUInt32LittleEndian(to[RecordOffset.Bytes..], record.Bytes);
+        BinaryPrimitives.WriteUInt64LittleEndian(to[RecordOffset.Key..], record.Key);
+        BinaryPrimitives.WriteUInt16LittleEndian(to[RecordOffset.Route..], record.Route);
+        BinaryPrimitives.WriteUInt16LittleEndian(to[RecordOffset.Status..], record.Status);
+        to[RecordOffset.Client] = (byte)record.Client;
+        to[RecordOffset.Flags] = flags;
         to[30] = to[31] = 0;
     }
 
     internal static AccessRecord Read(ReadOnlySpan<byte> from) => new(
-        BinaryPrimitives.ReadInt64LittleEndian(from), BinaryPrimitives.ReadUInt32LittleEndian(from[8..]),
-        BinaryPrimitives.ReadUInt32LittleEndian(from[BytesOffset..]), BinaryPrimitives.ReadUInt64LittleEndian(from[16..]),
-        BinaryPrimitives.ReadUInt16LittleEndian(from[24..]), BinaryPrimitives.ReadUInt16LittleEndian(from[StatusOffset..]),
-        (ClientKind)from[28]);
+        BinaryPrimitives.ReadInt64LittleEndian(from), BinaryPrimitives.ReadUInt32LittleEndian(from[RecordOffset.Duration..]),
+        BinaryPrimitives.ReadUInt32LittleEndian(from[RecordOffset.Bytes..]),
+        BinaryPrimitives.ReadUInt64LittleEndian(from[RecordOffset.Key..]),
+        BinaryPrimitives.ReadUInt16LittleEndian(from[RecordOffset.Route..]),
+        BinaryPrimitives.ReadUInt16LittleEndian(from[RecordOffset.Status..]), (ClientKind)from[RecordOffset.Client]);
 
     /// <returns>Null if it is no frame header.</returns>
     internal static AccessFrameHeader? ReadHeader(ReadOnlySpan<byte> header)
     {
         if (header.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != Magic)
             return null;
-        var bytes = BinaryPrimitives.ReadInt32LittleEndian(header[8..]);
+        var bytes = BinaryPrimitives.ReadInt32LittleEndian(header[Header.ContentBytes..]);
         return bytes is < 0 or > MaxContentBytes ? null : new AccessFrameHeader(
-            (AccessFrameKind)BinaryPrimitives.ReadUInt32LittleEndian(header[4..]), bytes,
-            BinaryPrimitives.ReadUInt64LittleEndian(header[CounterOffset..]), new Guid(header.Slice(InstanceOffset, 16)));
+            (AccessFrameKind)BinaryPrimitives.ReadUInt32LittleEndian(header[Header.Kind..]), bytes,
+            BinaryPrimitives.ReadUInt64LittleEndian(header[Header.Counter..]), new Guid(header.Slice(Header.Instance, 16)));
     }
 
     internal static bool IsWhole(ReadOnlySpan<byte> frame) =>
-        BinaryPrimitives.ReadUInt32LittleEndian(frame[CrcOffset..]) == Crc(frame);
+        BinaryPrimitives.ReadUInt32LittleEndian(frame[Header.Crc..]) == Crc(frame);
 
     private static uint Crc(ReadOnlySpan<byte> frame)
     {
         var header = frame[..HeaderBytes];
-        Span<byte> around = stackalloc byte[HeaderBytes - 4];
-        header[..CrcOffset].CopyTo(around);
-        header[CounterOffset..].CopyTo(around[CrcOffset..]);
-        return Crc32C.Compute(around, frame[HeaderBytes..]);
+        Span<byte> headerWithoutCrc = stackalloc byte[HeaderBytes - 4];
+        header[..Header.Crc].CopyTo(headerWithoutCrc);
+        header[Header.Counter..].CopyTo(headerWithoutCrc[Header.Crc..]);
+        return Crc32C.Compute(headerWithoutCrc, frame[HeaderBytes..]);
     }
 }
 

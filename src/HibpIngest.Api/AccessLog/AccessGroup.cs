@@ -33,11 +33,11 @@ internal sealed class AccessGroup
         for (var at = AccessFrame.HeaderBytes; at < Frame.Length; at += AccessFrame.RecordBytes)
         {
             var record = _bytes.AsSpan(at, AccessFrame.RecordBytes);
-            if ((record[AccessFrame.FlagsOffset] & AccessFrame.Durable) == 0)
+            if ((record[AccessFrame.RecordOffset.Flags] & AccessFrame.Durable) == 0)
                 continue;
-            BinaryPrimitives.WriteUInt16LittleEndian(record[AccessFrame.StatusOffset..], AccessFrame.NotDurableStatus);
-            BinaryPrimitives.WriteUInt32LittleEndian(record[AccessFrame.BytesOffset..], AccessRecord.UnknownBytes);
-            record[AccessFrame.FlagsOffset] &= unchecked((byte)~AccessFrame.Durable);
+            BinaryPrimitives.WriteUInt16LittleEndian(record[AccessFrame.RecordOffset.Status..], AccessFrame.NotDurableStatus);
+            BinaryPrimitives.WriteUInt32LittleEndian(record[AccessFrame.RecordOffset.Bytes..], AccessRecord.UnknownBytes);
+            record[AccessFrame.RecordOffset.Flags] &= unchecked((byte)~AccessFrame.Durable);
         }
         if (Interlocked.Exchange(ref _ended, null) is not { } ended)
             return;

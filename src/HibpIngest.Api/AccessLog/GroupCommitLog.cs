@@ -143,7 +143,7 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
                 if (_down is not null || _ending)
                     throw Refuse(record);
                 isTaken = HasRoom;
-                // Without room one of the two groups has records, and will complete.
+                // If there is no room, one of the two groups has records, and its write will complete.
                 ended = isTaken ? TakeToWait(record) : (_gathering.Count > 0 ? _gathering : _inProgress).Ended;
             }
             try

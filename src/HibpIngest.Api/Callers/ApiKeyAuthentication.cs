@@ -49,16 +49,16 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
     private async Task<AuthenticateResult> ReadAsync(HttpContext context, string hash)
     {
         var network = CallerAddress.NetworkOf(CallerAddress.Of(context, options.Web.Proxies));
-        using var turn = await limits.LookUpAsync(network, context.RequestAborted);
+        using var turn = await limits.AcquireLookupAsync(network, context.RequestAborted);
         if (!turn.IsAcquired)
             return Refuse(context, ErrorResponse.TooMany(TimeSpan.FromSeconds(1)));
-        if (limits.MayGuess(network) is { } wait)
+        if (limits.FindWait(network) is { } wait)
             return Refuse(context, ErrorResponse.TooMany(wait));
         if (!keys.TryGet(hash, out var caller))
             caller = await keys.ReadAsync(hash, context.RequestAborted);
         if (caller is not null)
             return Accept(context, caller);
-        limits.CountWrong(network);
+        limits.CountWrongKey(network);
         return Refuse(context, ErrorResponse.WrongKey);
     }
 

@@ -12,7 +12,7 @@ internal sealed class Caller : ClaimsPrincipal
         : base(new ClaimsIdentity(ApiKeyHandler.SchemeName)) =>
         (Key, Result) = (key, AuthenticateResult.Success(new AuthenticationTicket(this, ApiKeyHandler.SchemeName)));
 
-    /// <summary>Null: no key is required.</summary>
+    /// <summary>The caller's key. Null if no key is required.</summary>
     public ApiKey? Key { get; }
     public AuthenticateResult Result { get; }
 

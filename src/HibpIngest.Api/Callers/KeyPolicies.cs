@@ -16,7 +16,7 @@ internal static class KeyPolicies
     /// <summary>Adds authentication by key, a policy for each scope, and the rate limits of keys and of searches.</summary>
     public static void Add(IServiceCollection services, ApiOptions api)
     {
-        // Not AddAuthentication, whose data protection writes keys to disk when the host starts.
+        // AddAuthentication is not used: its data protection writes keys to disk when the host starts.
         services.AddAuthenticationCore(options => options.AddScheme<ApiKeyHandler>(ApiKeyHandler.SchemeName, displayName: null));
         services.AddTransient<ApiKeyHandler>().AddSingleton<ApiKeyAuthentication>();
         services.AddAuthorization(options =>

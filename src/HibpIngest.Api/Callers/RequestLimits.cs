@@ -2,54 +2,60 @@ using System.Threading.RateLimiting;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>Rate limits of keys, and of networks that guess keys. Per instance: N instances allow N times as much.</summary>
+/// <summary>
+/// Limits the request rate of each key, and the wrong keys that a network may try. Limits apply per process: N instances allow N times as
+/// much.
+/// </summary>
 internal sealed class RequestLimits : IDisposable
 {
     public const string PolicyName = "key";
 
-    /// <summary>Wrong keys a minute from one network.</summary>
-    public const int WrongKeys = 60;
+    /// <summary>Wrong keys that a network may send per minute.</summary>
+    public const int MaxWrongKeysPerMinute = 60;
 
-    // A burst is at most what ten seconds refill.
-    private const int BurstPart = 6;
-
-    // Concurrent lookups of uncached keys for one network: the number of guesses that may exceed the limit.
-    private const int LookUpsAtOnce = 8;
-    private const int LookUpsWaiting = 1_000;
+    // Each lookup in progress may turn out to be of a wrong key, so this bounds the permits that FindWait must keep free.
+    private const int MaxConcurrentLookups = 8;
+    private const int MaxQueuedLookups = 1_000;
 
     private static readonly TimeSpan Minute = TimeSpan.FromMinutes(1);
 
+    // A key may use at most ten seconds' worth of permits at once.
+    private static readonly TimeSpan Burst = TimeSpan.FromSeconds(10);
+
     private readonly PartitionedRateLimiter<string> _wrong = PartitionedRateLimiter.Create<string, string>(
-        network => RateLimitPartition.GetTokenBucketLimiter(network, _ => PerMinute(WrongKeys, WrongKeys)));
+        network => RateLimitPartition.GetTokenBucketLimiter(network, _ => PerMinute(MaxWrongKeysPerMinute, MaxWrongKeysPerMinute)));
 
     private readonly PartitionedRateLimiter<string> _lookUps = PartitionedRateLimiter.Create<string, string>(
         network => RateLimitPartition.GetConcurrencyLimiter(
-            network, _ => new ConcurrencyLimiterOptions { PermitLimit = LookUpsAtOnce, QueueLimit = LookUpsWaiting }));
+            network, _ => new ConcurrencyLimiterOptions { PermitLimit = MaxConcurrentLookups, QueueLimit = MaxQueuedLookups }));
 
     public static RateLimitPartition<(string, int Rpm)> PartitionOf(HttpContext context) => Caller.Of(context).Key is { } key
         ? RateLimitPartition.GetTokenBucketLimiter(
-            (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, one.Rpm / BurstPart)))
+            (key.Hash, key.Rpm), one => PerMinute(one.Rpm, Math.Max(1, (int)(one.Rpm * (Burst / Minute)))))
         : RateLimitPartition.GetNoLimiter(("", 0));
 
     public static TimeSpan RetryAfter(RateLimitLease lease) =>
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
-    /// <summary>Returns whether a network may try another uncached key; called by a request that holds a lookup lease.</summary>
-    /// <returns>Null if it may; else the time to wait.</returns>
+    /// <summary>
+    /// Returns how long a network must wait before it may try another uncached key. Called by a request that holds a lookup lease.
+    /// </summary>
+    /// <returns>Null if it may try now.</returns>
     /// <remarks>
-    /// Each key that is being looked up may turn out wrong, so there must be permits for all of them. Acquiring 0 permits doesn't work: it
-    /// also succeeds on a partly refilled permit.
+    /// Every lookup in progress may turn out to be of a wrong key, so one whole permit must be available for each. Acquiring 0 permits
+    /// can't check this: it succeeds as soon as any fraction of a permit is refilled.
     /// </remarks>
-    public TimeSpan? MayGuess(string network)
+    public TimeSpan? FindWait(string network)
     {
-        var beingLookedUp = LookUpsAtOnce - (_lookUps.GetStatistics(network)?.CurrentAvailablePermits ?? LookUpsAtOnce);
-        return _wrong.GetStatistics(network)?.CurrentAvailablePermits >= Math.Max(1, beingLookedUp) ? null : Minute / WrongKeys;
+        var running = MaxConcurrentLookups - (_lookUps.GetStatistics(network)?.CurrentAvailablePermits ?? MaxConcurrentLookups);
+        return _wrong.GetStatistics(network)?.CurrentAvailablePermits >= Math.Max(1, running) ? null : Minute / MaxWrongKeysPerMinute;
     }
 
-    public void CountWrong(string network) => _wrong.AttemptAcquire(network).Dispose();
+    public void CountWrongKey(string network) => _wrong.AttemptAcquire(network).Dispose();
 
-    /// <summary>Acquires a lease for looking up a key, to be disposed. It is not acquired if too many requests are waiting.</summary>
-    public ValueTask<RateLimitLease> LookUpAsync(string network, CancellationToken cancellationToken) =>
+    /// <summary>Acquires a lease for a key lookup; the caller disposes it.</summary>
+    /// <returns>A lease whose IsAcquired is false if too many requests are waiting.</returns>
+    public ValueTask<RateLimitLease> AcquireLookupAsync(string network, CancellationToken cancellationToken) =>
         _lookUps.AcquireAsync(network, 1, cancellationToken);
 
     public void Dispose()

@@ -43,7 +43,7 @@ internal sealed class TestAccounts
     /// <summary>Returns whether an account is a test account, which any well-formed key may look up.</summary>
     public static bool IsOne(string account) => account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase);
 
-    /// <returns>The breaches of the test account. Null: it is none.</returns>
+    /// <returns>The breaches of the test account; null if it isn't one.</returns>
     public IReadOnlyList<PublishedBreach>? Find(string account) =>
         !IsOne(account) ? null : Accounts.GetValueOrDefault(account[..^Domain.Length], []);
 

@@ -13,12 +13,12 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
     private readonly List<ApiRoute> _mapped = [];
 
     /// <summary>Maps an endpoint. A GET route also accepts HEAD.</summary>
-    public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate answer)
+    public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate handler)
     {
         var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
         // The compiler generates the binding of these types; that of any other type is compiled by each process at its first request. An
         // unused token selects the overload that writes the result, and not that for a RequestDelegate, which ignores it.
-        return Add(route, answer switch
+        return Add(route, handler switch
         {
             Func<HttpContext, CancellationToken, Task<IResult>> typed =>
                 endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken aborted) => typed(context, aborted)),
@@ -31,12 +31,13 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
             Func<HttpContext, Task> typed =>
                 endpoints.MapMethods(template, route.Methods, (HttpContext context, CancellationToken _) => typed(context)),
 #pragma warning disable RDG002 // known to be compiled at run time
-            _ => endpoints.MapMethods(template, route.Methods, answer),
+            _ => endpoints.MapMethods(template, route.Methods, handler),
 #pragma warning restore RDG002
         });
     }
 
-    public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate answer) => Map(HttpMethods.Get, template, access, answer);
+    public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate handler) =>
+        Map(HttpMethods.Get, template, access, handler);
 
     /// <summary>Maps a health probe, which runs the checks that a predicate selects.</summary>
     public IEndpointConventionBuilder Probe(string template, Func<HealthCheckRegistration, bool> isMade)
@@ -86,16 +87,21 @@ internal static class ApiRouteConventions
         return endpoint;
     }
 
-    /// <param name="answer">The type of a 200 response; null: it has no body, or an empty document.</param>
+    /// <param name="responseType">The type of a 200 response. Null if it has no body or an empty document.</param>
     /// <param name="errors">The endpoint's own error statuses, in addition to those of its kind of route.</param>
-    public static T Describe<T>(this T endpoint, string summary, Type? answer, params int[] errors)
+    public static T Describe<T>(this T endpoint, string summary, Type? responseType, params int[] errors)
         where T : IEndpointConventionBuilder
     {
         endpoint.Add(builder =>
         {
             var route = RouteOf(builder);
-            var type = answer == typeof(string) ? "text/plain" : answer == typeof(Stream) ? "application/octet-stream" : "application/json";
-            builder.Metadata.Add(new ProducesResponseTypeMetadata(200, answer ?? typeof(void), answer is null ? [] : [type]));
+            var contentType = "application/json";
+            if (responseType == typeof(string))
+                contentType = "text/plain";
+            else if (responseType == typeof(Stream))
+                contentType = "application/octet-stream";
+            builder.Metadata.Add(
+                new ProducesResponseTypeMetadata(200, responseType ?? typeof(void), responseType is null ? [] : [contentType]));
             foreach (var status in errors.Concat(route.Statuses()).Distinct())
             {
                 builder.Metadata.Add(route.IsText(status)

@@ -3,14 +3,16 @@ using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Api.Endpoints;
 
+/// <summary>POST /append and /append/confirm: clients submit password hashes, which are added after confirmation.</summary>
 internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IApiEndpoints, IDisposable
 {
-    public const string OpenSubscription = "open";
+    /// <summary>Owner of transactions under --open, where requests have no key.</summary>
+    public const string OpenOwner = "open";
 
-    /// <summary>Maximum body: 50,000 rows are some 6 MB of JSON.</summary>
+    /// <summary>Maximum size of a body. 50,000 rows are about 6 MB of JSON.</summary>
     public const int MaxBytes = 8 << 20;
 
-    /// <summary>Maximum bodies in memory at once: with the parsed data some 60 MB.</summary>
+    /// <summary>Maximum number of bodies in memory; with their parsed rows about 60 MB in total.</summary>
     public const int MaxConcurrency = 4;
 
     private const int MaxConfirmBytes = 4_096;
@@ -26,11 +28,13 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
             routes.Map(HttpMethods.Post, $"{root}/append", RouteAccess.Append, AppendAsync)
                 .Requires(KeyScopes.Append).WithName(root.Length > 0 ? "append" : "appendatroot")
                 .WithMetadata(new RequestBodyMetadata(typeof(IReadOnlyList<AppendItem>)))
-                .Describe("Takes hashes, to be added to the passwords once confirmed", typeof(TransactionDocument), 400, 413, 415);
+                .Describe(
+                    "Submits password hashes; they are added after the transaction is confirmed", typeof(TransactionDocument),
+                    400, 413, 415);
             routes.Map(HttpMethods.Post, $"{root}/append/confirm", RouteAccess.Append, ConfirmAsync)
                 .Requires(KeyScopes.Append).WithName(root.Length > 0 ? "confirm" : "confirmatroot")
                 .WithMetadata(new RequestBodyMetadata(typeof(TransactionDocument)))
-                .Describe("Confirms a transaction, whose hashes are then added", null, 400, 404, 409, 413, 415);
+                .Describe("Confirms a transaction, so that its hashes are added", null, 400, 404, 409, 413, 415);
         }
     }
 
@@ -47,7 +51,7 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
             return refusal;
         if (!Guid.TryParseExact(transaction, "D", out var id))
             return NotFound;
-        switch (await appends.ConfirmAsync(SubscriptionOf(context), id, cancellationToken))
+        switch (await appends.ConfirmAsync(OwnerOf(context), id, cancellationToken))
         {
             case AppendConfirmation.NotFound:
                 return NotFound;
@@ -62,12 +66,13 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
     private async Task<IResult> SubmitAsync(HttpContext context, RequestBody body)
     {
         var refusal = AppendDocument.Read(body.Bytes, out var document);
-        body.Dispose(); // its memory is not held while the stores are written
+        // Release the memory before the stores are written.
+        body.Dispose();
         if (refusal is not null)
             return refusal;
-        var id = await appends.SubmitAsync(SubscriptionOf(context), document.Sha1, document.Ntlm, context.RequestAborted);
+        var id = await appends.SubmitAsync(OwnerOf(context), document.Sha1, document.Ntlm, context.RequestAborted);
         return JsonResponse.Of(new TransactionDocument(id), ApiJson.Documents.TransactionDocument);
     }
 
-    private static string SubscriptionOf(HttpContext context) => Caller.Of(context).Key?.Hash ?? OpenSubscription;
+    private static string OwnerOf(HttpContext context) => Caller.Of(context).Key?.Hash ?? OpenOwner;
 }

@@ -40,18 +40,18 @@ internal sealed class PasswordEndpoints(IPasswordRanges ranges, IOptions<Passwor
         if (await ranges.FindAsync(ModeOf(mode), prefix, cancellationToken) is not { } range)
             return NotServed;
         var (request, response) = (context.Request, context.Response);
-        var takesGzip = RequestHeaders.TakesGzip(request);
+        var acceptsGzip = RequestHeaders.AcceptsGzip(request);
         AddHeaders(response, range);
         if (request.Headers[PaddingHeader].ToString().Equals("true", StringComparison.OrdinalIgnoreCase))
         {
-            var (bytes, isGzip) = range.Padded(takesGzip);
+            var (bytes, isGzip) = range.Padded(acceptsGzip);
             await WriteAsync(response, bytes, isGzip);
             return Results.Empty;
         }
-        var body = range.For(takesGzip);
+        var body = range.For(acceptsGzip);
         response.Headers.ETag = body.ETag;
         response.Headers.ContentMD5 = body.Md5;
-        if (RequestHeaders.Has(request, body.ETag))
+        if (RequestHeaders.MatchesIfNoneMatch(request, body.ETag))
             response.StatusCode = StatusCodes.Status304NotModified;
         else
             await WriteAsync(response, body.Bytes, body.IsGzip);

@@ -32,7 +32,7 @@ internal sealed class RouteRules(RequestDelegate next, ApiOptions options)
         headers.XContentTypeOptions = "nosniff";
         if (options.IsHttps || response.HttpContext.Request.IsHttps)
             headers.StrictTransportSecurity = "max-age=31536000; includeSubDomains";
-        // Not the CORS middleware: it applies only to requests with an Origin, and this header must be in every cached response.
+        // The CORS middleware isn't used: it applies only to requests with an Origin, and this header must be in every cached response.
         if (route.IsForBrowsers)
             headers.AccessControlAllowOrigin = "*";
         else if (route.Access is RouteAccess.Page or RouteAccess.Form)

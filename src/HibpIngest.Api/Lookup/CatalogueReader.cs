@@ -24,9 +24,9 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
     protected override async Task<CatalogueSnapshot> ReadAsync(CatalogueSnapshot? known, CancellationToken cancellationToken)
     {
         var ids = await ReadAsync(CatalogueDocuments.Ids, _ids, cancellationToken)
-            ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: 'hibp catalogue publish' does that");
-        // Read after ids.json, which is written last: so it has the same version, or a newer one whose ids.json follows. It may also
-        // change alone, for example if the links to logos change.
+            ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: run 'hibp catalogue publish'");
+        // breaches.json is read after ids.json, which is written last: so breaches.json has the same version, or a newer one whose
+        // ids.json follows. It may also change alone, for example if the links to logos change.
         var breaches = await RequireAsync(CatalogueDocuments.Breaches, _breaches, cancellationToken);
         if (known is not null && ReferenceEquals(ids, _ids) && ReferenceEquals(breaches, _breaches))
             return known;
@@ -43,7 +43,8 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
         }
         catch (Exception)
         {
-            throw new StoreMismatchException("the catalogue of breaches can't be read: its container was written by something else");
+            throw new StoreMismatchException(
+                "the catalogue can't be parsed: its blobs are damaged or written by another program. Republish it: hibp catalogue publish");
         }
     }
 
@@ -53,7 +54,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
 
     private async Task<CatalogueBlob> RequireAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
         await ReadAsync(name, known, cancellationToken)
-        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: 'hibp catalogue publish' writes it again");
+        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: run 'hibp catalogue publish' to write it again");
 
     [LoggerMessage(EventIds.CatalogueReaderRead, LogLevel.Information, "catalogue: version {Version} read ({Breaches} breaches)")]
     private partial void LogRead(long version, int breaches);

@@ -5,7 +5,7 @@ namespace HibpIngest.Api.Lookup;
 /// <summary>One version of the catalogue: the breaches and their marks.</summary>
 public sealed class CatalogueSnapshot
 {
-    // By mark; null: the mark isn't current.
+    // The breaches by mark. Null if the mark isn't current.
     private readonly PublishedBreach?[] _byMark;
     private readonly Dictionary<string, PublishedBreach> _byName = new(StringComparer.OrdinalIgnoreCase);
 
@@ -29,7 +29,7 @@ public sealed class CatalogueSnapshot
 
     public long Version { get; }
 
-    /// <summary>The highest current mark; 0: there is none.</summary>
+    /// <summary>The highest current mark. 0 if there is none.</summary>
     public int HighestMark => _byMark.Length - 1;
     public IReadOnlyList<PublishedBreach> ByTitle { get; }
     public ReadyContent AllBreaches { get; }

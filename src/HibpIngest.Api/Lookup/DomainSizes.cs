@@ -5,10 +5,10 @@ namespace HibpIngest.Api.Lookup;
 /// <summary>Determines which domains have too many accounts for one response, by reading keys only; caches the result.</summary>
 public sealed class DomainSizes(IAccountReads accounts, int limit, TimeProvider time)
 {
-    /// <summary>A domain that grows past the limit is still answered for so long.</summary>
+    /// <summary>How long a domain is still served after it has grown past the limit.</summary>
     public static readonly TimeSpan KeptFor = TimeSpan.FromMinutes(10);
 
-    // Only owners query domains, so there are no more than API keys name.
+    // Only owners query domains, so there are at most as many as API keys have.
     private const int MaxKept = 10_000;
 
     private readonly ConcurrentDictionary<string, (bool TooLarge, long At)> _known = new(StringComparer.Ordinal);

@@ -13,7 +13,7 @@ public sealed class PublishedBreach
     /// <summary><c>{"Name":"..."}</c>, in UTF-8: the form in most responses.</summary>
     public required ReadOnlyMemory<byte> NameJson { get; init; }
 
-    /// <summary>Index by ordinal order of names, which is the order of breaches in an account's response.</summary>
+    /// <summary>Position by ordinal order of names: the order of breaches in an account's response.</summary>
     public required int Ordinal { get; init; }
 
     public static PublishedBreach Of(PublicBreach model, int ordinal) => new()

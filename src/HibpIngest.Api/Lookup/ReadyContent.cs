@@ -15,7 +15,10 @@ public sealed class ReadyContent
         (Identity, Gzip, ETag, GzipETag) = (identity, gzip, $"\"{hash}\"", $"\"{hash}-gzip\"");
     }
 
+    /// <summary>The uncompressed bytes (content coding "identity").</summary>
     public ReadOnlyMemory<byte> Identity { get; }
+
+    /// <summary>Null if the content is not worth compressing.</summary>
     public ReadOnlyMemory<byte>? Gzip { get; }
 
     /// <summary>ETag of <see cref="Identity"/>: a hash of the bytes, so that it is the same on every instance.</summary>
@@ -24,7 +27,7 @@ public sealed class ReadyContent
     /// <summary>ETag of <see cref="Gzip"/>, which is another representation of the same content.</summary>
     public string GzipETag { get; }
 
-    /// <exception cref="InvalidDataException">The bytes are no gzip.</exception>
+    /// <exception cref="InvalidDataException">The bytes are not gzip.</exception>
     public static ReadyContent OfGzip(ReadOnlyMemory<byte> gzip)
     {
         using var identity = new MemoryStream();

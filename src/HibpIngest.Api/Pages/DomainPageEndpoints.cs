@@ -19,14 +19,14 @@ internal sealed class DomainPageEndpoints(
         routes.Get("/domains", RouteAccess.Page, (HttpContext context) => WriteAsync<DomainsPage>(context, [])).AsPage("domains");
         MapForm("/domains", "domains form", RequestAsync);
         MapForm("/domains/signin", "domains signin form", SignInAsync);
-        routes.Get("/domains/open", RouteAccess.Page, AskAsync).AsPage("domains open");
+        routes.Get("/domains/open", RouteAccess.Page, ConfirmSignInAsync).AsPage("domains open");
         MapForm("/domains/open", "domains open form", OpenAsync);
         routes.Get(Accounts, RouteAccess.Page, AccountsAsync).AsPage("domains accounts");
         routes.Get($"{Accounts}.csv", RouteAccess.Page, CsvAsync).AsPage("domains accounts csv");
         routes.Map(HttpMethods.Post, "/domains/close", RouteAccess.Form, Close).AsPage("domains close form");
 
-        void MapForm(string path, string name, Delegate answer) =>
-            routes.Map(HttpMethods.Post, path, RouteAccess.Form, answer).AsPage(name).RequireRateLimiting(NetworkLimits.Subscribe);
+        void MapForm(string path, string name, Delegate handler) =>
+            routes.Map(HttpMethods.Post, path, RouteAccess.Form, handler).AsPage(name).RequireRateLimiting(NetworkLimits.Subscribe);
     }
 
     /// <summary>Queues the request for a domain, or shows what has to be published first.</summary>
@@ -57,7 +57,7 @@ internal sealed class DomainPageEndpoints(
                 return;
             }
             var record = commands.Links.RecordOf(email, domain);
-            // Only the pipeline asks a web server that somebody has named.
+            // The API connects to no web server that a visitor has named: the pipeline checks the file, and mails a link if it is there.
             var isPublished = proof == ProofKind.Dns
                 ? (await records.ListTextAsync(domain, cancellationToken)).Any(line => commands.Links.Proves(line, email, domain))
                 : form.ContainsKey("published");
@@ -94,7 +94,7 @@ internal sealed class DomainPageEndpoints(
     }
 
     /// <summary>Asks for a click, since mail scanners follow links, and a link works once.</summary>
-    private Task AskAsync(HttpContext context) => WriteAsync(
+    private Task ConfirmSignInAsync(HttpContext context) => WriteAsync(
         context, SecretOf(context) is { } secret ? new Notice("SignIn", $"/domains/open?{PersonEndpoints.TokenName}={secret}")
             : Notice.BadSignIn);
 

@@ -44,7 +44,7 @@ internal sealed class DomainSessions(PageKey key, ISignIns signIns, TimeProvider
             Name, Base64Url.EncodeToString([.. signature, .. content]), new CookieOptions(Options) { MaxAge = ValidFor });
     }
 
-    /// <returns>The domain; null: nobody has signed in, or it has expired.</returns>
+    /// <returns>The domain. Null if nobody has signed in, or the session has expired.</returns>
     public string? DomainOf(HttpContext context)
     {
         if (context.Request.Cookies[Name] is not { Length: < 1_000 } text || !Base64Url.IsValid(text, out var length)

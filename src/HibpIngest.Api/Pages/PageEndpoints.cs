@@ -26,15 +26,15 @@ internal sealed class PageEndpoints(
         Map(routes, "/assets/{file}", "asset", Asset);
     }
 
-    private static void Map(ApiRoutes routes, string template, string name, Delegate answer) =>
-        routes.Get(template, RouteAccess.Page, answer).AsPage(name);
+    private static void Map(ApiRoutes routes, string template, string name, Delegate handler) =>
+        routes.Get(template, RouteAccess.Page, handler).AsPage(name);
 
     private async Task SearchAsync(HttpContext context, CancellationToken cancellationToken)
     {
         var searches = new SearchForms(
             tickets.Create(CallerAddress.NetworkOf(CallerAddress.Of(context, options.Web.Proxies))),
-            await ServesAsync(async () => await layouts.HasRangesAsync(cancellationToken)),
-            await ServesAsync(async () => await passwords.FindAsync(HashMode.Sha1, 0, cancellationToken) is not null));
+            await CanServeAsync(async () => await layouts.HasRangesAsync(cancellationToken)),
+            await CanServeAsync(async () => await passwords.FindAsync(HashMode.Sha1, 0, cancellationToken) is not null));
         var snapshot = await catalogue.GetAsync(cancellationToken);
         await WriteAsync<SearchPage>(context, new()
         {
@@ -109,11 +109,11 @@ internal sealed class PageEndpoints(
 
         static string Time(DateTimeOffset time) => time.UtcDateTime.ToString("yyyy-MM-dd'T'HH:mm:ss'Z'", CultureInfo.InvariantCulture);
 
-        // XML has no other control characters.
+        // XML 1.0 forbids most control characters, even escaped.
         static string Plain(string text) => string.Concat(text.Where(XmlConvert.IsXmlChar));
     }
 
-    // Searches and API responses are no pages for a search engine.
+    // Search results, domain pages and API responses must not be indexed.
     private static IResult Robots() => Results.Text("User-agent: *\nDisallow: /search/\nDisallow: /domains/\nDisallow: /api/\n");
 
     private static Task Asset(HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context));
@@ -124,8 +124,8 @@ internal sealed class PageEndpoints(
         HttpContext context, Dictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
         where TPage : IComponent => pages.WriteAsync<TPage>(context, parameters, status);
 
-    /// <summary>A store that is down hides its form, and the page is served.</summary>
-    private static async Task<bool> ServesAsync(Func<Task<bool>> serves)
+    /// <summary>Returns whether a search can be served. If its store is unavailable, the page is shown without that form.</summary>
+    private static async Task<bool> CanServeAsync(Func<Task<bool>> serves)
     {
         try
         {
@@ -139,6 +139,7 @@ internal sealed class PageEndpoints(
 }
 
 /// <summary>The forms of the search page.</summary>
-/// <param name="Ticket">With which the page's script searches.</param>
-/// <param name="SearchesEmail">True if the ranges of hashes are complete.</param>
+/// <param name="Ticket">Ticket that the page's script sends with each search.</param>
+/// <param name="SearchesEmail">True if people can search by address: the ranges of hashes are complete and readable.</param>
+/// <param name="SearchesPasswords">True if people can search by password: a release is served.</param>
 public sealed record SearchForms(string Ticket, bool SearchesEmail, bool SearchesPasswords);

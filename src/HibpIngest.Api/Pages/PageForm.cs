@@ -8,7 +8,7 @@ internal static class PageForm
 {
     public const int MaxBodyBytes = 4_096;
 
-    /// <returns>Without fields, if there is no body or it is too long.</returns>
+    /// <returns>A form without fields if there is no body or it is too long.</returns>
     public static async Task<IReadOnlyDictionary<string, string?>> ReadAsync(HttpContext context, TimeProvider time)
     {
         using var body = await RequestBody.ReadAsync(context, MaxBodyBytes, time);

@@ -19,7 +19,7 @@ public sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
         var response = context.Response;
         PageHeaders.Add(response.Headers);
         var bytes = Encoding.UTF8.GetBytes($"<!DOCTYPE html>\n{await RenderAsync<TPage>(parameters)}");
-        if (RequestHeaders.TakesGzip(context.Request))
+        if (RequestHeaders.AcceptsGzip(context.Request))
         {
             response.Headers.ContentEncoding = "gzip";
             bytes = Gzip(bytes);

@@ -121,14 +121,14 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
         }
     }
 
-    /// <summary>What a link does once it is confirmed.</summary>
+    /// <summary>Effect of a link once it is confirmed.</summary>
     private sealed record Link(LinkPurpose Purpose, CommandKind Kind, OptOutLevel Level = OptOutLevel.None);
 }
 
 /// <summary>A page that says one thing, and may ask for a click.</summary>
-/// <param name="Name">Of its texts: <c>Notice.NAME.Title</c>, Text and, with an action, Button.</param>
-/// <param name="Action">Where its button posts to; null: there is none.</param>
-/// <param name="Status">Of the response.</param>
+/// <param name="Name">Name of the page's texts: <c>Notice.NAME.Title</c>, Text and, with an action, Button.</param>
+/// <param name="Action">Address that the page's button posts to; null: there is no button.</param>
+/// <param name="Status">Status code of the response.</param>
 public sealed record Notice(string Name, string? Action = null, int Status = StatusCodes.Status200OK)
 {
     internal static readonly Notice BadLink = new("BadLink", Status: StatusCodes.Status400BadRequest);

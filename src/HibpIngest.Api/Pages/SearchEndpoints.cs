@@ -51,7 +51,7 @@ internal sealed class SearchEndpoints(
             return refusal;
         var number = int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
         return await passwords.FindAsync(HashMode.Sha1, number, cancellationToken) is { } range
-            ? new PaddedText(range.For(takesGzip: false).Bytes) : NotServed;
+            ? new PaddedText(range.For(acceptsGzip: false).Bytes) : NotServed;
     }
 
     private async Task<IResult> CatalogueAsync(HttpContext context, CancellationToken cancellationToken) => IsOwnPage(context)

@@ -21,7 +21,7 @@ internal sealed class AppendDocument
     public List<HashCount> Sha1 { get; } = [];
     public List<HashCount> Ntlm { get; } = [];
 
-    /// <returns>The first error. Null: there is none.</returns>
+    /// <returns>The first error. Null if there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out AppendDocument document)
     {
         document = new AppendDocument();
@@ -40,7 +40,7 @@ internal sealed class AppendDocument
             if (reader.TokenType == JsonTokenType.Null)
                 return Bad("Null PwnedPassword append entity at", item);
             if (reader.TokenType != JsonTokenType.StartObject)
-                return BodyJson.Unexpected(Of("an object is expected for item at index", item));
+                return BodyJson.Unexpected(WithItem("an object is expected for item at index", item));
             if (ReadItem(ref reader, item) is { } refusal)
                 return refusal;
         }
@@ -57,17 +57,17 @@ internal sealed class AppendDocument
             if (reader.ValueTextEquals("sha1"u8) || reader.ValueTextEquals("sha1Hash"u8))
             {
                 if (!TryReadHash(ref reader, sha1, out hasSha1))
-                    return BodyJson.Unexpected(Of("text is expected as the SHA-1 hash for item at index", item));
+                    return BodyJson.Unexpected(WithItem("text is expected as the SHA-1 hash for item at index", item));
             }
             else if (reader.ValueTextEquals("ntlm"u8) || reader.ValueTextEquals("ntlmHash"u8))
             {
                 if (!TryReadHash(ref reader, ntlm, out hasNtlm))
-                    return BodyJson.Unexpected(Of("text is expected as the NTLM hash for item at index", item));
+                    return BodyJson.Unexpected(WithItem("text is expected as the NTLM hash for item at index", item));
             }
             else if (reader.ValueTextEquals("num"u8) || reader.ValueTextEquals("prevalence"u8))
             {
                 if (!TryReadCount(ref reader, out count))
-                    return BodyJson.Unexpected(Of("a number is expected as the prevalence value for item at index", item));
+                    return BodyJson.Unexpected(WithItem("a number is expected as the prevalence value for item at index", item));
             }
             else
             {
@@ -123,9 +123,9 @@ internal sealed class AppendDocument
     private static ErrorResponse BadHash(string mode, Given given, int item) => given == Given.Missing
         ? Bad($"Missing {mode} hash for item at index", item) : Bad($"The {mode} hash was not in a valid format for item at index", item);
 
-    private static ErrorResponse Bad(string what, int item) => new(400, Of(what, item));
+    private static ErrorResponse Bad(string problem, int item) => new(400, WithItem(problem, item));
 
-    private static string Of(string what, int item) => string.Create(CultureInfo.InvariantCulture, $"{what} {item}");
+    private static string WithItem(string problem, int item) => string.Create(CultureInfo.InvariantCulture, $"{problem} {item}");
 
     private static readonly ErrorResponse TooMany = new(
         413,

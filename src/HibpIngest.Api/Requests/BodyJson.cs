@@ -29,7 +29,7 @@ internal static class BodyJson
         catch (JsonException e)
         {
             return Unexpected(string.Create(
-                CultureInfo.InvariantCulture, $"it is none from line {e.LineNumber + 1}, byte {e.BytePositionInLine + 1}"));
+                CultureInfo.InvariantCulture, $"it is not JSON from line {e.LineNumber + 1}, byte {e.BytePositionInLine + 1}"));
         }
         catch (InvalidOperationException)
         {

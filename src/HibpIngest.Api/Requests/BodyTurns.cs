@@ -4,15 +4,15 @@ using Microsoft.Net.Http.Headers;
 namespace HibpIngest.Api.Requests;
 
 /// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="WaitAtMost"/>.</summary>
-/// <param name="what">Completes the error message: "Other clients are submitting passwords at present".</param>
-internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : IDisposable
+/// <param name="activity">Completes the error message: "Other clients are submitting passwords at present".</param>
+internal sealed class BodyTurns(int atOnce, string activity, TimeProvider time) : IDisposable
 {
     public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
 
-    private static readonly ErrorResponse Encoded = new(415, "The body is expected as it is: no Content-Encoding is taken");
+    private static readonly ErrorResponse Encoded = new(415, "Send the body without Content-Encoding: no encoding is accepted");
 
     private readonly ErrorResponse _tooManyAtOnce =
-        new(503, $"Other clients are {what} at present; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
+        new(503, $"Other clients are {activity} at present; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
     private readonly SemaphoreSlim _turns = new(atOnce);
 
     /// <summary>Checks a request before any of its body is read.</summary>
@@ -27,10 +27,10 @@ internal sealed class BodyTurns(int atOnce, string what, TimeProvider time) : ID
     }
 
     public static ErrorResponse TooLong(int maxBytes) =>
-        new(413, string.Create(CultureInfo.InvariantCulture, $"A body of at most {maxBytes} bytes is taken: send it in several parts"));
+        new(413, string.Create(CultureInfo.InvariantCulture, $"The body must have at most {maxBytes} bytes: send it in several parts"));
 
     /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
-    /// <returns>The error. Null: the body was read.</returns>
+    /// <returns>The error. Null if the body was read.</returns>
     public static async Task<ErrorResponse?> ReadShortAsync(
         HttpContext context, int maxBytes, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorResponse?> read)
     {

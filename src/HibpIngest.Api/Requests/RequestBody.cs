@@ -6,7 +6,7 @@ namespace HibpIngest.Api.Requests;
 /// <summary>A request's body, read completely into pooled memory; used by the few routes that take one.</summary>
 internal sealed class RequestBody : IDisposable
 {
-    // For a body whose length isn't declared.
+    // Initial buffer for a body whose length isn't declared.
     private const int FirstBytes = 64 * 1024;
 
     /// <summary>

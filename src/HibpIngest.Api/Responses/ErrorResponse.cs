@@ -13,11 +13,12 @@ public sealed record ErrorResponse(int StatusCode, string Message) : IResult
     internal static readonly ErrorResponse WrongKey = new(401, "Access denied due to invalid hibp-api-key.");
     internal static readonly ErrorResponse NotAllowed = new(403, "Your HIBP API key does not have access to this resource");
     internal static readonly ErrorResponse NotFound = new(404, "Not found");
-    internal static readonly ErrorResponse NoSuchRoute = new(404, "There is nothing at this address; docs/api.md lists what there is");
+    internal static readonly ErrorResponse NoSuchRoute = new(404, "Unknown route; GET /openapi/v3.json lists the routes");
     internal static readonly ErrorResponse Unavailable = new(503, "The service is temporarily unavailable; try again in a moment");
-    internal static readonly ErrorResponse Unexpected = new(500, "Something went wrong");
+    internal static readonly ErrorResponse Unexpected = new(
+        500, "Internal server error; try again, and contact the operator if it persists");
 
-    /// <summary>Whole seconds after which the client may try again; 0: no Retry-After is sent.</summary>
+    /// <summary>Whole seconds after which the client may try again. If 0, no Retry-After is sent.</summary>
     public int RetryAfterSeconds { get; init; }
 
     /// <summary>Returns the error for a request beyond a limit. Seconds are rounded up, since clients parse whole seconds.</summary>

@@ -11,14 +11,14 @@ internal sealed class ReadyResponse(
     public Task ExecuteAsync(HttpContext httpContext)
     {
         var response = httpContext.Response;
-        var (bytes, etag) = content.Gzip is { } gzip && RequestHeaders.TakesGzip(httpContext.Request)
+        var (bytes, etag) = content.Gzip is { } gzip && RequestHeaders.AcceptsGzip(httpContext.Request)
             ? (gzip, content.GzipETag) : (content.Identity, content.ETag);
         var headers = response.Headers;
         headers.CacheControl = cacheControl;
         headers.ETag = etag;
         if (content.Gzip is not null)
             headers.Vary = HeaderNames.AcceptEncoding;
-        if (RequestHeaders.Has(httpContext.Request, content.ETag, content.GzipETag))
+        if (RequestHeaders.MatchesIfNoneMatch(httpContext.Request, content.ETag, content.GzipETag))
         {
             response.StatusCode = StatusCodes.Status304NotModified;
             return Task.CompletedTask;

@@ -3,10 +3,13 @@ namespace HibpIngest.Api.Responses;
 /// <summary>Reads the request headers that select the form of a response.</summary>
 internal static class RequestHeaders
 {
-    /// <summary>Returns whether the client accepts gzip: gzip's own entry counts, else that of <c>*</c>; the default is no.</summary>
-    public static bool TakesGzip(HttpRequest request)
+    /// <summary>
+    /// Returns whether the client accepts gzip, by the entry for gzip in Accept-Encoding, or else by the one for <c>*</c>. Without either,
+    /// it doesn't.
+    /// </summary>
+    public static bool AcceptsGzip(HttpRequest request)
     {
-        var (gzip, all) = ((bool?)null, (bool?)null);
+        var (gzip, wildcard) = ((bool?)null, (bool?)null);
         foreach (var header in request.Headers.AcceptEncoding)
         {
             foreach (var part in header.AsSpan().Split(','))
@@ -15,21 +18,23 @@ internal static class RequestHeaders
                 var end = coding.IndexOf(';');
                 var name = (end < 0 ? coding : coding[..end]).Trim();
                 if (name.Equals("gzip", StringComparison.OrdinalIgnoreCase))
-                    gzip = end < 0 || !IsZero(coding[(end + 1)..]);
+                    gzip = end < 0 || !IsZeroQuality(coding[(end + 1)..]);
                 else if (name.SequenceEqual("*"))
-                    all = end < 0 || !IsZero(coding[(end + 1)..]);
+                    wildcard = end < 0 || !IsZeroQuality(coding[(end + 1)..]);
             }
         }
-        return gzip ?? all ?? false;
+        return gzip ?? wildcard ?? false;
     }
 
-    private static bool IsZero(ReadOnlySpan<char> weight)
+    /// <summary>Returns whether a quality value is zero: q=0, q=0.0, ...</summary>
+    private static bool IsZeroQuality(ReadOnlySpan<char> weight)
     {
         weight = weight.Trim();
         return weight.StartsWith("q=", StringComparison.OrdinalIgnoreCase) && weight[2..].Trim().IndexOfAnyExcept("0.") < 0;
     }
 
-    public static bool Has(HttpRequest request, string etag, string? otherETag = null)
+    /// <summary>Returns whether If-None-Match matches one of the response's ETags (weak comparison, RFC 9110).</summary>
+    public static bool MatchesIfNoneMatch(HttpRequest request, string etag, string? otherETag = null)
     {
         foreach (var header in request.Headers.IfNoneMatch)
         {

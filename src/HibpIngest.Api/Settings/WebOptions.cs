@@ -21,15 +21,16 @@ public sealed class WebOptions
     public int Proxies { get; set; }
 
     /// <summary>
-    /// True if test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null: on if no key is required.
+    /// True if test accounts at hibp-integration-tests.com are served, as by Have I Been Pwned: on or off. Null means on if no key is
+    /// required.
     /// </summary>
     public bool? TestAccounts { get; set; }
 
-    /// <summary>True if requests are written to the access log (HIBP_ACCESSLOG): on or off. Null: on.</summary>
+    /// <summary>True if requests are written to the access log (HIBP_ACCESSLOG): on or off. Null means on.</summary>
     public bool? AccessLog { get; set; }
 
     /// <summary>
-    /// Keys of links (HIBP_LINK_KEYS), each at least 32 bytes in base64, separated by commas. Null: no pages for people are served.
+    /// Keys of links (HIBP_LINK_KEYS), each at least 32 bytes in base64, separated by commas. If null, no pages for people are served.
     /// </summary>
     [ConfigurationKeyName("LINK_KEYS")]
     [KeyList(ErrorMessage = "one or more keys of at least 32 bytes in base64, separated by commas")]
@@ -37,7 +38,7 @@ public sealed class WebOptions
 
     /// <summary>
     /// Key of the tickets with which a page searches (HIBP_TICKET_KEY), at least 32 bytes in base64; the same for all processes that
-    /// serve one address. Null: each process makes its own.
+    /// serve one address. If null, each process makes its own.
     /// </summary>
     [ConfigurationKeyName("TICKET_KEY")]
     [KeyList(ErrorMessage = "a key of at least 32 bytes in base64")]
@@ -51,7 +52,7 @@ public sealed class WebOptions
     [CommandPublicKey(ErrorMessage = "a public key, as 'hibp keys generate' makes it")]
     public string? CommandPublicKey { get; set; }
 
-    /// <summary>Name of the service on its pages (HIBP_SERVICE_NAME). Null: the pages use a general one.</summary>
+    /// <summary>Name of the service on its pages (HIBP_SERVICE_NAME). If null, the pages use a general one.</summary>
     [ConfigurationKeyName("SERVICE_NAME")]
     public string? ServiceName { get; set; }
 

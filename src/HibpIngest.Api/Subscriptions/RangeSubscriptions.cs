@@ -36,7 +36,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return await change.Done.Task.WaitAsync(cancellationToken);
     }
 
-    /// <returns>How many were added, how many were removed, and how many there are now.</returns>
+    /// <returns>Numbers of prefixes added, of prefixes removed, and of all prefixes now.</returns>
     public async Task<(int Subscribed, int Unsubscribed, int Count)> SetManyAsync(
         int client, IReadOnlyList<int> subscribed, IReadOnlyList<int> unsubscribed, CancellationToken cancellationToken)
     {
@@ -53,8 +53,8 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
     }
 
     /// <param name="prefixes">The complete new set.</param>
-    /// <param name="version">The ETag that the stored set must have; null: any.</param>
-    /// <returns>The new ETag. Null: the stored set has another version.</returns>
+    /// <param name="version">The ETag that the stored set must have; null to accept any.</param>
+    /// <returns>The new ETag; null if the stored set has another version.</returns>
     public async Task<string?> ReplaceAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
     {
         if (version is not null)

@@ -28,7 +28,7 @@ internal sealed record BackupNote(
         if (!Directory.Exists(fileOrFolder))
         {
             if (!System.IO.File.Exists(fileOrFolder))
-                throw new NotPossibleException($"there is no backup '{fileOrFolder}'");
+                throw new NotPossibleException($"'{fileOrFolder}' does not exist: give a backup file, or a folder of backups");
             return (await ReadAsync(fileOrFolder, cancellationToken), fileOrFolder);
         }
         var backups = Directory.GetFiles(fileOrFolder, "*" + Suffix).Select(note => note[..^Suffix.Length])
@@ -66,7 +66,7 @@ internal sealed record BackupNote(
         }
         catch (JsonException e)
         {
-            throw new BadInputException($"'{path}' is not the note of a backup: it can't be read", e);
+            throw new BadInputException($"'{path}': expected the JSON note of a backup, found other content; use another backup", e);
         }
     }
 }

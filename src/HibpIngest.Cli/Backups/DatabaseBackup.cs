@@ -71,7 +71,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
     private async Task<BackupNote> DescribeAsync(
         string copy, string name, DateTimeOffset takenAt, IProgress<long> progress, CancellationToken cancellationToken)
     {
-        // Read before the copy: the register never runs ahead of the database.
+        // The confirmed ids are read before the copy is examined: the register never runs ahead of the database.
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
         var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
         var bytes = new FileInfo(copy).Length;
@@ -103,8 +103,8 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         var (found, expected) = await source.GetSchemaVersionAsync(cancellationToken);
         if (found == 0 || await source.GetIdentityAsync(cancellationToken) is not { } identity)
         {
-            throw new NotPossibleException($"database {source.DisplayName} does not exist, or is empty: name the right one by "
-                + "--database or HIBP_DATABASE");
+            throw new NotPossibleException($"database {source.DisplayName} does not exist, or is empty: set --database or "
+                + "HIBP_DATABASE to the right one");
         }
         if (found is < FirstSchemaWithIds || found > expected)
         {
@@ -115,7 +115,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         if (inTable?.Id != identity.Id)
         {
             throw new StoreMismatchException($"database {source.DisplayName} (store {identity.Id}) and the account table (store "
-                + $"{inTable?.Id.ToString() ?? "none"}) do not belong together: use the pair that does");
+                + $"{inTable?.Id.ToString() ?? "none"}) do not belong together: set HIBP_DATABASE and HIBP_STORAGE to the same store");
         }
     }
 }

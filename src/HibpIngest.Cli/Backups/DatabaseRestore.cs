@@ -29,7 +29,10 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     {
         await RequireNoHostAsync(cancellationToken);
         if (new FileInfo(backup).Length is var length && length != note.Bytes)
-            throw new BadInputException($"backup '{backup}' has {length} bytes, its note says {note.Bytes}: it is incomplete; use another");
+        {
+            throw new BadInputException(
+                $"backup '{backup}': its note says {note.Bytes} bytes, found {length}; it is incomplete, use another backup");
+        }
         await RequireStoreAsync(backup, note, cancellationToken);
         var folder = Path.GetDirectoryName(_file)!;
         Directory.CreateDirectory(folder);
@@ -39,22 +42,22 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         {
             _held = FileCopy.Hold(_staged);
             // If root restores, the file must belong to the service's user, who opens it.
-            UnixFiles.GiveToOwnerOf(File.Exists(_file) ? _file : folder, _staged);
+            UnixFiles.CopyOwner(File.Exists(_file) ? _file : folder, _staged);
             if (await FileCopy.HashAsync(backup, copy, progress, cancellationToken) != note.Sha256)
             {
                 throw new BadInputException(
-                    $"backup '{backup}' does not match its note's SHA-256: it was changed since; use another");
+                    $"backup '{backup}' does not match its note's SHA-256: it was changed since; use another backup");
             }
             copy.Flush(flushToDisk: true);
         }
         await using (var staged = SqliteBreachDatabase.Open(_staged, time))
         {
             if (await staged.FindDamageAsync(cancellationToken) is { } damage)
-                throw new BadInputException($"backup '{backup}' is damaged ({damage}): use another");
+                throw new BadInputException($"backup '{backup}' is damaged ({damage}); use another backup");
             if (await staged.GetIdentityAsync(cancellationToken) is var identity && identity?.Id != note.Store
                 || await staged.GetHighestIdsAsync(cancellationToken) != note.Highest)
             {
-                throw new BadInputException($"backup '{backup}' and its note belong to different databases: use another");
+                throw new BadInputException($"backup '{backup}' and its note belong to different databases; use another backup");
             }
             await UpgradeAsync(staged, note, cancellationToken);
             // MoveOn needs the key; without it, the restore must not begin.
@@ -66,7 +69,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     }
 
     /// <summary>Moves the prepared copy to the database's place. <see cref="ReconcileRestoredDatabase"/> does the rest.</summary>
-    /// <returns>The file to which the previous database was moved. Null: there was none.</returns>
+    /// <returns>The file to which the previous database was moved. Null if there was none.</returns>
     public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
     {
         await RequireNoHostAsync(cancellationToken);
@@ -190,7 +193,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         }
         catch (StoreRefusedException)
         {
-            // It can't be read: that may be the reason for the restore.
+            // The existing database can't be read, which may be the reason for the restore.
         }
         if (there is not null && there != note.Store)
         {

@@ -42,9 +42,8 @@ internal sealed class BreachListCommand : HibpCommand
             table.AddRow(
                 breach.Name, breach.Metadata.Title ?? "", breach.Metadata.Domain ?? "", TableFormat.Date(breach.Metadata.BreachDate),
                 (IsAtMost(own) ? "at most " : "") + TableFormat.Number(Accounts(own)), TableFormat.Number(own.Count),
-                removals.TryGetValue(breach.Name, out var removal) ? "nobody (removing: "
-                    + $"{LoadFigures.Percent(removal.Part)})" : breach.IsPublic ? "everybody" : breach.Hidden ? "nobody "
-                    + "(hidden)" : breach.PublishedAt is null ? "nobody yet" : "nobody",
+                removals.TryGetValue(breach.Name, out var removal) ? $"nobody (removing: {LoadFigures.Percent(removal.Part)})"
+                    : SeenBy(breach),
                 string.Join(", ", Flags(breach)));
         }
         screen.Show(table);
@@ -59,10 +58,19 @@ internal sealed class BreachListCommand : HibpCommand
         Removal = removal is null ? null : RemovalDocument.Of(removal, running: null),
     };
 
+    private static string SeenBy(Breach breach)
+    {
+        if (breach.IsPublic)
+            return "everybody";
+        if (breach.Hidden)
+            return "nobody (hidden)";
+        return breach.PublishedAt is null ? "nobody yet" : "nobody";
+    }
+
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };
 
-    // Only loads visible to lookups: a failed load may have been restarted as another, and a replaced one has a successor; either would
-    // count twice.
+    // Counts only loads that are visible to lookups: a failed load may have been restarted as another, and a replaced one has a
+    // successor, so either would count twice.
     private static long Accounts(IEnumerable<Load> loads) => loads.Where(load => load.PublishedAt is not null).Sum(load => load.Accounts);
 
     /// <summary>Returns whether the sum is only an upper bound: an account in several loads is counted in each.</summary>
@@ -106,7 +114,7 @@ internal sealed class BreachSetCommand : HibpCommand
 
     public BreachSetCommand()
         : base("set", "Change the description and flags of a breach. Only this command clears a flag: metadata next to a dropped file can "
-            + "add flags only.")
+            + "only add flags.")
     {
         Add([_name, .. _described.All]);
         AddExamples(
@@ -117,7 +125,7 @@ internal sealed class BreachSetCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         if (!_described.IsGiven(session.Parsed))
-            throw new BadInputException("nothing to set was given; see: hibp breach set --help");
+            throw new BadInputException("expected at least one property to set; see: hibp breach set --help");
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var breach = await services.GetRequiredService<BreachOperations>().DescribeAsync(
             session.Parsed.GetRequiredValue(_name), JsonSerializer.SerializeToUtf8Bytes(_described.Read(session.Parsed)),
@@ -135,8 +143,8 @@ internal sealed class BreachAssignCommand : HibpCommand
     private readonly Argument<string> _name = BreachListCommand.NameArgument();
 
     public BreachAssignCommand()
-        : base("assign", "Assign a load to another breach than its file name says. A load whose metadata names another breach waits for "
-            + "this.")
+        : base("assign", "Assign a load to a breach other than the one its file name gives. A load is held until you do so if its "
+            + "metadata names another breach.")
     {
         Add(_load, _name);
         AddExamples(("hibp breach assign 12 Adobe", "assigns load 12 to the breach Adobe, which is created if it doesn't exist; 'hibp mail "
@@ -177,14 +185,14 @@ internal sealed class BreachRemoveCommand : HibpCommand
         await _confirmation.AskAsync(
             session, $"This removes {breach.Name} from every account, and can't be undone.", breach.Name, cancellationToken);
         var removal = await RemoveAsync(session, services, breach.Name, cancellationToken);
-        var isComplete = removal.Left.Count == 0;
+        var isComplete = removal.RemainingLoads.Count == 0;
         var what = isComplete ? $"{breach.Name} is" : NameLoads(removal.Loads, "is", "are");
-        var left = isComplete ? "" : $" {breach.Name} stays: {NameLoads(removal.Left, "was", "were")} dropped later.";
+        var left = isComplete ? "" : $" {breach.Name} stays: {NameLoads(removal.RemainingLoads, "was", "were")} dropped later.";
         session.Screen.ShowResult(
             new BreachChangeDocument(breach.Name, breach.Hidden, Removed: isComplete, removal.Entities)
             {
                 Loads = removal.Loads,
-                LoadsLeft = removal.Left,
+                LoadsLeft = removal.RemainingLoads,
             },
             $"{what} removed: {TableFormat.Number(removal.Entities)} accounts in the table were changed.{left}");
     }

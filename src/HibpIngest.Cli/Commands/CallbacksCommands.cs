@@ -34,7 +34,7 @@ internal abstract class CallbackCommand : HibpCommand
 internal sealed class CallbacksListCommand : CallbackCommand
 {
     public CallbacksListCommand()
-        : base("list", "List the number of callbacks of each client and breach: answered, open, given up.") =>
+        : base("list", "List the number of callbacks of each client and breach: answered, open, abandoned.") =>
         AddExamples(("hibp callbacks list", "which clients have open callbacks"));
 
     protected override async Task RunAsync(
@@ -50,7 +50,7 @@ internal sealed class CallbacksListCommand : CallbackCommand
             session.Screen.Show("There are no callbacks yet; 'hibp clients add NAME --url URL' adds a client.");
             return;
         }
-        var table = TableFormat.Create("client", "breach", "answered", "open", "given up", "dropped", "oldest", "last error")
+        var table = TableFormat.Create("client", "breach", "answered", "open", "abandoned", "dropped", "oldest", "last error")
             .AlignRight(2, 3, 4, 5, 6);
         var now = session.Time.GetUtcNow();
         foreach (var (name, summary) in found)
@@ -69,7 +69,7 @@ internal sealed class CallbacksListCommand : CallbackCommand
 internal sealed class CallbacksRetryCommand : CallbackCommand
 {
     public CallbacksRetryCommand()
-        : base("retry", "Retry callbacks that were given up, with the same keys, for as long as the first time.")
+        : base("retry", "Retry callbacks that were abandoned, with the same idempotency keys and the same time limit as before.")
     {
         Add(Client, Breach);
         AddExamples(
@@ -96,7 +96,7 @@ internal sealed class CallbacksDropCommand : CallbackCommand
     private readonly Confirmation _confirmation = new();
 
     public CallbacksDropCommand()
-        : base("drop", "Drop callbacks that were given up. The client is not notified.")
+        : base("drop", "Drop callbacks that were abandoned. The client is not notified.")
     {
         Add(Client, Breach, _open, _confirmation.Yes);
         AddExamples(
@@ -111,7 +111,7 @@ internal sealed class CallbacksDropCommand : CallbackCommand
         var open = session.Parsed.GetValue(_open);
         await _confirmation.AskAsync(
             session,
-            $"Calls that were given up{(open ? " or are open" : "")} will be dropped: of {client ?? "all clients"}, because of "
+            $"Callbacks that were abandoned{(open ? " or are open" : "")} will be dropped: of {client ?? "all clients"}, because of "
             + $"{breach ?? "all breaches"}.",
             client ?? breach ?? "all", cancellationToken);
         var calls = await operations.DropAsync(client, breach, open, cancellationToken);

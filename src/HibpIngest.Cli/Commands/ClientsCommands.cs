@@ -172,7 +172,7 @@ internal sealed class ClientsResumeCommand : ClientCommand
     {
         if (!session.NamesDatabase)
         {
-            // Without a database no callback has been recorded.
+            // If there is no database, no callback has been recorded.
             Show(session, await operations.SetPausedAsync(NameOf(session), false, cancellationToken));
             return;
         }
@@ -189,7 +189,7 @@ internal sealed class ClientsRemoveCommand : ClientCommand
         : base("remove", "Remove a client, its key and the prefixes that it watches.")
     {
         Add(ClientName, _confirmation.Yes);
-        AddExamples(("hibp clients remove contoso", "asks, then removes it"));
+        AddExamples(("hibp clients remove contoso", "removes the client after confirmation"));
     }
 
     protected override void Check(CommandSession session) => _confirmation.RequireAnswerable(session.Parsed, "clients remove");

@@ -86,14 +86,14 @@ internal static class CommandTree
         ("API access",
         [
             new CommandGroup(
-                "keys", "Manage API keys, and generate those of pages and links.", new KeysCreateCommand(), new KeysListCommand(),
-                new KeysRevokeCommand(), new KeysGenerateCommand()),
+                "keys", "Manage API keys, and generate the secrets of the pages and of links in mails.", new KeysCreateCommand(),
+                new KeysListCommand(), new KeysRevokeCommand(), new KeysGenerateCommand()),
             new CommandGroup(
                 "clients", "Manage clients that watch hash prefixes and receive callbacks.", new ClientsAddCommand(),
                 new ClientsListCommand(), new ClientsRotateCommand(), new ClientsPauseCommand(), new ClientsResumeCommand(),
                 new ClientsRemoveCommand()),
             new CommandGroup(
-                "callbacks", "List callbacks, and retry or drop those that were given up.", new CallbacksListCommand(),
+                "callbacks", "List callbacks, and retry or drop those that were abandoned.", new CallbacksListCommand(),
                 new CallbacksRetryCommand(), new CallbacksDropCommand()),
             new CommandGroup("access", "Report on the access log.", new AccessUsageCommand()),
         ]),

@@ -16,7 +16,10 @@ internal sealed class Confirmation
     public void RequireAnswerable(ParseResult parsed, string command)
     {
         if (!parsed.GetValue(Yes) && !CommandEnvironment.Of(parsed).CanAsk)
-            throw new WrongUsageException($"can't ask for confirmation (input and messages must be a terminal's): {command} needs --yes");
+        {
+            throw new WrongUsageException(
+                $"confirmation needs a terminal for input and messages; to run '{command}' without one, add --yes");
+        }
     }
 
     /// <summary>Asks, unless <c>--yes</c> is given.</summary>

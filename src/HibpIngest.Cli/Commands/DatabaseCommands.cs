@@ -36,8 +36,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
 
     public DatabaseRestoredCommand()
         : base("restored", "Bring a restored database up to date while all hosts are stopped. Recovers loads, descriptions, visibility and "
-            + "removals since the backup from the journal, never reuses ids assigned since, and loads files dropped since again. What "
-            + "was not published at the backup stays unpublished, and unsent mails are held, until 'hibp mail release'. Breaches that "
+            + "removals since the backup from the journal; reserves the ids assigned since; and loads again the files dropped since. "
+            + "What was not published at the backup stays unpublished, and unsent mails are held, until 'hibp mail release'. Breaches that "
             + "readers didn't see before the restore stay hidden.")
     {
         Add(_empty);
@@ -166,7 +166,7 @@ internal sealed class DatabaseBackupCommand : HibpCommand
         new("TO") { Description = "A new file, or a folder, in which the file is named by the time. A note is written next to it." };
 
     public DatabaseBackupCommand()
-        : base("backup", "Back up the SQLite database while hosts run: a verified copy of one moment, with a note that proves it complete. "
+        : base("backup", "Back up the SQLite database while hosts run: a consistent, verified copy, with a note that proves it complete. "
             + "Tables are not included: they are rebuilt from the journal.")
     {
         Add(_to);

@@ -169,7 +169,7 @@ internal sealed class DemoCommand : HibpCommand
 
         var account = await FirstAccountAsync(database, load, cancellationToken);
         var found = account is null ? []
-            : await AskAsync(session, settings, account, cancellationToken);
+            : await LookUpAsync(session, settings, account, cancellationToken);
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
         {
@@ -181,12 +181,12 @@ internal sealed class DemoCommand : HibpCommand
         screen.Show(Summary(load, total, session.Parsed.GetValue(CommonOptions.Verbose)));
         if (account is not null)
         {
-            screen.Show("Its own API, asked for the first account (GET /api/v3/breachedaccount/...):");
+            screen.Show("Lookup of the first account by the demo's own API (GET /api/v3/breachedaccount/...):");
             LookupCommand.Show(screen, account, found);
         }
         foreach (var (address, isIn) in subscribers)
             screen.Show($"{address} is {(isIn ? "in the breach, and is notified" : "not in the breach, and gets no mail")}.");
-        screen.Show(load.State == LoadState.Held ? "The mails are held, as its metadata asks." : $"The mails are in {mails}.");
+        screen.Show(load.State == LoadState.Held ? "The mails are held, as the breach's metadata requires." : $"The mails are in {mails}.");
         return;
 
         void GiveUpOn(Exception e)
@@ -197,7 +197,7 @@ internal sealed class DemoCommand : HibpCommand
     }
 
     /// <summary>Queries the API over HTTP, as an outside caller would.</summary>
-    private static async Task<IReadOnlyList<PublicBreach>> AskAsync(
+    private static async Task<IReadOnlyList<PublicBreach>> LookUpAsync(
         CommandSession session, PipelineSettings settings, string account, CancellationToken cancellationToken)
     {
         await using var server = await WebServer.StartAsync(
@@ -206,13 +206,16 @@ internal sealed class DemoCommand : HibpCommand
             session.Time, session.Logs, cancellationToken);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
         client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");
-        using var answer = await client.GetAsync(
+        using var response = await client.GetAsync(
             $"{server.Addresses[0]}/api/v3/breachedaccount/{Uri.EscapeDataString(account)}?truncateResponse=false", cancellationToken);
-        if (answer.StatusCode == HttpStatusCode.NotFound)
+        if (response.StatusCode == HttpStatusCode.NotFound)
             return [];
-        if (!answer.IsSuccessStatusCode)
-            throw new CommandFailedException($"its own API answered {(int)answer.StatusCode}");
-        return await answer.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
+        if (!response.IsSuccessStatusCode)
+        {
+            throw new CommandFailedException(
+                $"the demo's API returned {(int)response.StatusCode} for the lookup, expected 200; run again with --verbose");
+        }
+        return await response.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
     }
 
     /// <summary>
@@ -261,27 +264,27 @@ internal sealed class DemoCommand : HibpCommand
     {
         var rejected = load.Checkpoint.Rejected;
         var seconds = Seconds(load, total);
-        var table = TableFormat.Create("", load.Breach, "in", "rate").AlignRight(1, 2, 3);
-        Add("accounts found", load.Accounts, seconds.Ingest, "rows into SQL");
+        var table = TableFormat.Create(load.Breach, "count", "duration", "rate").AlignRight(1, 2, 3);
+        Add("accounts found", load.Accounts, seconds.Ingest, "rows");
         if (showsRules)
         {
             foreach (var rule in Enum.GetValues<AccountRule>().Where(rule => rejected.ByRule[(int)rule] > 0))
                 Add($"  rejected: {RuleWords.Of(rule)}", rejected.ByRule[(int)rule]);
         }
         else if (rejected.Total is > 0 and var count)
-            Add("  rejected (--verbose: why)", count);
+            Add("  rejected (reasons: --verbose)", count);
         if (rejected.Duplicates > 0)
-            Add("  seen before", rejected.Duplicates);
+            Add("  duplicates", rejected.Duplicates);
         Add("batches", load.Batches);
         Add("slices", load.Slices.Total);
         Add("entities upserted", load.Entities, seconds.Upsert, "entities");
         Add("mails", load.Notifications.Total, seconds.Notify, "mails");
-        table.AddRow("all of it", "", TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total)), "");
+        table.AddRow("total", "", TableFormat.Duration(TimeSpan.FromSeconds(seconds.Total)), "");
         return table;
 
         void Add(string what, long count, double? duration = null, string unit = "") => table.AddRow(
             what, TableFormat.Number(count), duration is { } some ? TableFormat.Duration(TimeSpan.FromSeconds(some)) : "",
-            duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{unit} {rate}/s" : "");
+            duration is > 0 && TableFormat.Rate(count / duration.Value) is { Length: > 0 } rate ? $"{rate} {unit}/s" : "");
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(

@@ -28,7 +28,8 @@ internal sealed class DescriptionOptions
         (Flag("--retired", "No lookup shows it, and it sends no mails."), BreachFlags.Retired),
         (Flag("--spam-list", "A list of addresses used for spam. Mails and lookups say so."), BreachFlags.SpamList),
         (Flag("--malware", "Collected by malware. Mails and lookups say so."), BreachFlags.Malware),
-        (Flag("--subscription-free", "Recorded only."), BreachFlags.SubscriptionFree),
+        (Flag("--subscription-free", "A field of Have I Been Pwned's model: domain searches don't count the breach. Stored, without effect "
+            + "here."), BreachFlags.SubscriptionFree),
         (Flag("--stealer-log", "From stealer logs. Mails and lookups say so."), BreachFlags.StealerLog),
     ];
 

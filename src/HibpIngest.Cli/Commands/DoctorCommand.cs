@@ -55,8 +55,7 @@ internal sealed class DoctorCommand : HibpCommand
             }
         }
         if (!ok)
-            throw new CommandFailedException($"{checks.Count(check => check.State == Broken)} of {checks.Count} checks found something "
-                + "broken");
+            throw new CommandFailedException($"{checks.Count(check => check.State == Broken)} of {checks.Count} checks failed");
     }
 
     private static PipelineSettings? CheckSettings(CommandSession session, List<DoctorLine> checks)
@@ -259,7 +258,7 @@ internal sealed class DoctorCommand : HibpCommand
             }
             catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
             {
-                return new DoctorLine(what, Broken, $"no answer within {AnswerTimeout.TotalSeconds:0} seconds", advice);
+                return new DoctorLine(what, Broken, $"no response within {AnswerTimeout.TotalSeconds:0} seconds", advice);
             }
         }
     }

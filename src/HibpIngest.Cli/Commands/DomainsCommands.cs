@@ -78,7 +78,7 @@ internal sealed class DomainsApproveCommand : AddressCommand
         Add(_domain, _owner, _key);
         AddExamples(
             ("hibp domains approve example.com --owner admin@example.com", "is notified, and may sign in on the page /domains"),
-            ("hibp domains approve example.com --key acme", "the key gets breacheddomain for it, within 10 seconds"));
+            ("hibp domains approve example.com --key acme", "the key may request /breacheddomain/example.com within 10 seconds"));
     }
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -87,7 +87,7 @@ internal sealed class DomainsApproveCommand : AddressCommand
             throw new BadInputException("DOMAIN: expected a domain, as in example.com, found another text");
         var (owner, name) = (session.Parsed.GetValue(_owner), session.Parsed.GetValue(_key));
         if (owner is null == name is null)
-            throw new BadInputException("name the owner, either by --owner ADDRESS or by --key NAME");
+            throw new BadInputException("expected the owner, as either --owner ADDRESS or --key NAME");
         var wanted = owner is null ? []
             : (await ReadAddressesAsync(session, owner, "--owner", cancellationToken)).Select(
                 address => new Subscription(address, domain)).ToList();

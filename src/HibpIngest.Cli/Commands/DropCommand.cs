@@ -32,7 +32,7 @@ internal sealed class DropCommand : HibpCommand
     private readonly Option<string?> _password = CommonOptions.Password();
     private readonly Option<bool> _passwordFromInput = CommonOptions.PasswordFromInput();
     private readonly Option<bool> _again =
-        new("--again") { Description = "Upload it although the same bytes are in the container already." };
+        new("--again") { Description = "Upload the file even if the container already has the same content." };
     private readonly Option<bool> _wait =
         new("--wait") { Description = "Wait for the end of the load. The pipeline must be running: hibp run." };
 
@@ -112,12 +112,12 @@ internal sealed class DropCommand : HibpCommand
         var hosts = (await signs.ListHeartbeatsAsync(cancellationToken)).Where(sign => !sign.IsMissed(now)).ToList();
         return $"no host has picked up the file for {NotTakenTimeout.TotalSeconds:0} seconds: " + (
             hosts.Count == 0 ? "no host is running; start one with 'hibp run', with the same storage and database (still waiting)"
-            : !hosts.Exists(sign => sign.Does(HostsView.Ingest))
+            : !hosts.Exists(sign => sign.HasRole(HostsView.Ingest))
                 ? "no running host ingests; start one with 'hibp run --roles ingest' (still waiting)"
             : "those that ingest are busy with another load, or can't reach the container; see: hibp status (still waiting)");
     }
 
-    /// <param name="Metadata">The metadata blob to write with it; null: none.</param>
+    /// <param name="Metadata">The metadata blob to write with it. Null if there is none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
         /// <summary>True if the file is JSON data, which is compressed on upload: a .json blob would be metadata.</summary>
@@ -197,7 +197,7 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Refuses a file whose content is already in the container, under any name.</summary>
-    /// <param name="database">Finds the load of that content; null: no database is configured.</param>
+    /// <param name="database">Finds the load of that content. Null if no database is configured.</param>
     private static async Task RefuseSameAsync(
         IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
@@ -213,10 +213,11 @@ internal sealed class DropCommand : HibpCommand
         var load = database is not null && await StoreSetup.HasSchemaAsync(database, cancellationToken)
             ? await database.FindLoadAsync(same.Version, cancellationToken) : null;
         throw new CommandFailedException(
-            $"these bytes were dropped as {same.Version.Name} on {TableFormat.Date(DateOnly.FromDateTime(same.LastModified.UtcDateTime))}"
+            $"the same content was already dropped as {same.Version.Name} on "
+            + TableFormat.Date(DateOnly.FromDateTime(same.LastModified.UtcDateTime))
             + (load is null ? "" : $" (load {load.Id}, {load.State.ToString().ToLowerInvariant()})")
             + (load is { State: LoadState.Failed } ? $"; 'hibp load resume {load.Id}' resumes it" : "")
-            + "; to load them once more: --again");
+            + "; to load it again, add --again");
     }
 
     private Drop Prepare(ParseResult parsed, FileInfo file)

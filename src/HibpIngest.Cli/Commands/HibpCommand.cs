@@ -74,7 +74,8 @@ internal abstract class HibpCommand : Command
     {
         var value = session.Parsed.GetValue(fromInput)
             ? await session.Environment.Input.ReadLineAsync(cancellationToken) ?? "" : session.Parsed.GetValue(password);
-        return value is "" ? throw new BadInputException("the password is empty") : value;
+        return value is not "" ? value : throw new BadInputException(
+            "the password is empty: pass one by --password, or as the first line of standard input with --password-stdin");
     }
 }
 

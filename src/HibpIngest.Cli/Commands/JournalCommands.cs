@@ -98,7 +98,7 @@ internal sealed class JournalWriteCommand : HibpCommand
             {
                 throw new NotPossibleException(
                     $"load {load.Id} of {load.Breach} is not in the journal: its breach was changed, or is being removed; "
-                    + "run this again");
+                    + "run the same command again");
             }
             written.Add(new JournalWrittenLoad(load.Id, load.Breach, rows));
             if (!session.Screen.Json)
@@ -123,7 +123,7 @@ internal sealed class JournalWriteCommand : HibpCommand
             ?? throw new NotPossibleException($"there is no load {id}; 'hibp status' lists all loads");
         return load.PublishedAt is not null ? [load]
             : throw new NotPossibleException($"load {id} of {load.Breach} is not in the journal: it is not published (failed, "
-                + "replaced, or not matched yet)");
+                + "replaced, or not matched yet); see: hibp status");
     }
 }
 

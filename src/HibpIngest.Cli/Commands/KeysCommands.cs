@@ -20,9 +20,9 @@ internal sealed class KeysCreateCommand : HibpCommand
     };
     private readonly Option<string[]> _domains = new("--domain")
     {
-        Description = "A domain whose accounts it may list. Verify first that the domain belongs to the key's owner. May be given several "
-            + "times.",
-        HelpName = "D",
+        Description = "A domain whose accounts the key may list. Verify first that the domain belongs to the key's owner. May be given "
+            + "several times.",
+        HelpName = "DOMAIN",
     };
 
     public KeysCreateCommand()
@@ -47,7 +47,7 @@ internal sealed class KeysCreateCommand : HibpCommand
             throw new NotPossibleException(
                 $"there is a key '{key.Name}' already: choose another name, or run 'hibp keys revoke {key.Name}' first");
         if (!await account.Keys.AddAsync(key, cancellationToken))
-            throw new NotPossibleException("the key was not added: try again");
+            throw new NotPossibleException("a key with the same hash exists already: run the command again to generate another");
         if (session.Screen.TryShowJson(() => new KeyDocument(text)))
             return;
         session.Screen.Show(text);
@@ -66,7 +66,7 @@ internal sealed class KeysCreateCommand : HibpCommand
         var domains = (session.Parsed.GetValue(_domains) ?? []).Select(ParseDomain).Distinct().Order(StringComparer.Ordinal).ToList();
         if (domains.Count > 0 != scopes.HasFlag(KeyScopes.Domains))
             throw new BadInputException(domains.Count > 0
-                ? "--domain requires --scope domains" : "--scope domains requires --domain D");
+                ? "--domain requires --scope domains" : "--scope domains requires --domain DOMAIN");
         return new ApiKey
         {
             Hash = hash,
@@ -86,14 +86,14 @@ internal sealed class KeysCreateCommand : HibpCommand
             scopes |= Enum.GetValues<KeyScopes>().FirstOrDefault(
                 one => one != KeyScopes.None
                 && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
-                ? scope : throw new BadInputException($"'{name}' is not a scope: expected search, range, domains, append, verify");
+                ? scope : throw new BadInputException($"--scope: expected search, range, domains, append or verify, found '{name}'");
         }
         return scopes == KeyScopes.None
-            ? throw new BadInputException("--scope names no scope: search, range, domains, append, verify") : scopes;
+            ? throw new BadInputException("--scope: expected one or more of search, range, domains, append, verify, found none") : scopes;
     }
 
     private static string ParseDomain(string text) => AccountRules.TryParseDomain(text, out var domain, out _)
-        ? domain : throw new BadInputException($"'{text}' is not a domain that accounts are at");
+        ? domain : throw new BadInputException($"--domain: expected a domain, such as example.com, found '{text}'");
 }
 
 internal sealed class KeysListCommand : HibpCommand

@@ -26,7 +26,7 @@ internal sealed class LayoutListCommand : HibpCommand
             table.AddRow(
                 layout.Name, $"{layout.Facts.AccountsTable}, {layout.Facts.RangesTable}", string.Join(", ", layout.Facts.StorageAccounts),
                 string.Join(", ", layout.Facts.SpreadDomains.Select(one => $"{one.Key}={one.Value}").Order(StringComparer.Ordinal)),
-                RangesCommands.Show(layout.Ranges),
+                RangesCommands.Format(layout.Ranges),
                 (isRead ? "read" : "written") + (missing > 0 ? $", {TableFormat.Number(missing)} rows missing" : ""));
         }
         session.Screen.Show(table);
@@ -111,13 +111,13 @@ internal sealed class LayoutRebuildCommand : HibpCommand
 
     private readonly Option<string?> _ranges = new("--ranges")
     {
-        Description = "on or off: whether to write hashes for ranges. [default: as in the layout that is read]",
+        Description = "on or off: whether to write hashes for ranges. Default: as in the layout that is read.",
         HelpName = "on|off",
     };
 
     private readonly Option<string?> _accounts = new("--accounts")
     {
-        Description = "Numbers of the storage accounts, in order: 1,2,3,4. [default: those of the layout that is read]",
+        Description = "Numbers of the storage accounts, in order: 1,2,3,4. Default: those of the layout that is read.",
         HelpName = "LIST",
     };
 
@@ -130,7 +130,8 @@ internal sealed class LayoutRebuildCommand : HibpCommand
 
     private readonly Option<string?> _temp = new("--temp")
     {
-        Description = "Folder for sorting, some 21 bytes a row. Its files are unnamed. [default: the system's]",
+        Description = "Folder for sorting, some 21 bytes a row. Its files are unlinked while open: nothing remains if the process is "
+            + "killed (on Windows: when it ends). Default: the system's.",
         HelpName = "DIR",
     };
 

@@ -8,7 +8,8 @@ internal sealed class LookupCommand : HibpCommand
 {
     private const string StandardInput = "-";
 
-    private readonly Argument<string> _email = new("EMAIL") { Description = "The address; -: addresses from standard input, one a line." };
+    private readonly Argument<string> _email =
+        new("EMAIL") { Description = "The address. - reads addresses from standard input, one a line." };
 
     public LookupCommand()
         : base("lookup", "Show which public breaches an address is in.")
@@ -51,7 +52,7 @@ internal sealed class LookupCommand : HibpCommand
             if (!AccountRules.TryParse(line, out var account, out var broken))
             {
                 refused.Add(new LookupRefusal(lines, RuleWords.Of(broken)));
-                session.Screen.Say($"line {lines} holds no address that could be an account: {refused[^1].Reason}");
+                session.Screen.Say($"line {lines}: not a valid address: {refused[^1].Reason}");
                 continue;
             }
             var breaches = await FindAsync(accounts, storage, account, cancellationToken);
@@ -63,11 +64,11 @@ internal sealed class LookupCommand : HibpCommand
         _ = session.Screen.TryShowJson(() => new LookupListDocument(documents, refused));
         if (refused.Count > 0)
             throw new CommandFailedException(
-            $"{TableFormat.Number(refused.Count)} of {TableFormat.Number(read)} lines hold no address that could be an account");
+            $"{TableFormat.Number(refused.Count)} of {TableFormat.Number(read)} lines are not valid addresses; correct or remove them");
     }
 
     private static Account Parse(string email) => AccountRules.TryParse(email, out var account, out var broken) ? account
-        : throw new BadInputException($"that is not an email address of an account: {RuleWords.Of(broken)}");
+        : throw new BadInputException($"EMAIL: not a valid address: {RuleWords.Of(broken)}");
 
     /// <summary>Opens the same lookups that the API uses.</summary>
     private static BreachedAccounts Open(CommandSession session, StorageAccount storage) => new(
@@ -85,7 +86,7 @@ internal sealed class LookupCommand : HibpCommand
         catch (StoreMissingException)
         {
             throw new NotPossibleException(
-                $"storage {storage.DisplayName} is not set up yet: 'hibp run' sets it up; or name the right one by HIBP_STORAGE");
+                $"storage {storage.DisplayName} is not set up yet: run 'hibp run' to set it up, or set HIBP_STORAGE to another account");
         }
     }
 
@@ -96,7 +97,7 @@ internal sealed class LookupCommand : HibpCommand
             screen.Show($"{Normalise(email)} is in no public breach.");
             return;
         }
-        var table = TableFormat.Create("breach", "date", "what was lost", "note");
+        var table = TableFormat.Create("breach", "date", "exposed", "note");
         foreach (var breach in breaches)
         {
             table.AddRow(

@@ -53,7 +53,7 @@ internal sealed class MailTestCommand : HibpCommand
     private readonly Argument<string> _address = new("ADDRESS") { Description = "Recipient." };
 
     public MailTestCommand()
-        : base("test", "Send a test mail by HIBP_MAIL.")
+        : base("test", "Send a test mail the way HIBP_MAIL configures.")
     {
         Add(_address);
         AddExamples(("hibp mail test me@example.com", "then check that it arrived, and not in the spam folder"));
@@ -80,7 +80,7 @@ internal sealed class MailRefusedCommand : HibpCommand
         : base("refused", "List the permanently refused mails of a breach, and why they were refused. They are not sent again.")
     {
         Add(_breach);
-        AddExamples(("hibp mail refused Adobe", "who received no mail"));
+        AddExamples(("hibp mail refused Adobe", "lists refused recipients, with the reasons"));
     }
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -105,11 +105,11 @@ internal sealed class MailRefusedCommand : HibpCommand
             session.Screen.Show($"No mail of {breach.Name} was refused.");
             return;
         }
-        var table = TableFormat.Create("subscriber", "told about", "load", "refused because").AlignRight(2);
+        var table = TableFormat.Create("subscriber", "notified about", "load", "refused because").AlignRight(2);
         foreach (var mail in refused)
         {
             table.AddRow(
-                mail.Email, mail.Domain is null ? "their own address" : $"domain {mail.Domain}", TableFormat.Number(mail.Load),
+                mail.Email, mail.Domain is null ? "own address" : $"domain {mail.Domain}", TableFormat.Number(mail.Load),
                 mail.Reason ?? "");
         }
         session.Screen.Show(table);
@@ -124,9 +124,7 @@ internal sealed class MailHoldCommand : HibpCommand
         : base("hold", "Hold the mails and callbacks of a breach until 'hibp mail release'. A mail that is being sent is still delivered.")
     {
         Add(_breach);
-        AddExamples(
-            ("hibp mail hold Adobe", "stops its mails at once"),
-            ("hibp mail release Adobe --dry-run", "lists who has not been notified yet"));
+        AddExamples(("hibp mail hold Adobe", "stops its mails at once"));
     }
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
@@ -150,7 +148,8 @@ internal sealed class MailReleaseCommand : HibpCommand
     {
         Add(_breach, _dryRun);
         AddExamples(
-            ("hibp mail release Adobe --dry-run", "lists the recipients, and the estimated number of callbacks to each client"),
+            ("hibp mail release Adobe --dry-run", "lists the recipients who have not been notified, and the estimated number of "
+                + "callbacks to each client"),
             ("hibp mail release Adobe", "sends them"));
     }
 
@@ -203,10 +202,10 @@ internal sealed class MailReleaseCommand : HibpCommand
     {
         if (lines.Count > 0)
         {
-            var table = TableFormat.Create("subscriber", "told about", "accounts").AlignRight(2);
+            var table = TableFormat.Create("subscriber", "notified about", "accounts").AlignRight(2);
             foreach (var line in lines)
                 table.AddRow(
-                    line.Email, line.Domain is null ? "their own address" : $"domain {line.Domain}", TableFormat.Number(line.Accounts));
+                    line.Email, line.Domain is null ? "own address" : $"domain {line.Domain}", TableFormat.Number(line.Accounts));
             screen.Show(table);
         }
         screen.Show($"{TableFormat.Number(lines.Count)} mails would be sent.");

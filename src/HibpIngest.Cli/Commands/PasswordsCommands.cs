@@ -150,9 +150,9 @@ internal sealed class PasswordsImportCommand : HibpCommand
         var parsed = session.Parsed;
         var files = parsed.GetRequiredValue(_files);
         if (parsed.GetValue(_plain) && IsGiven(parsed.CommandResult, _mode))
-            throw new WrongUsageException("--plain hashes in both modes: leave --mode out");
+            throw new WrongUsageException("--plain hashes passwords in both modes: leave --mode out");
         if (files.Contains(ImportInput.StandardInputName) && files.Length > 1)
-            throw new WrongUsageException("standard input (-) is imported alone");
+            throw new WrongUsageException("standard input (-) can't be combined with files: import them by another command");
         return new ImportRequest
         {
             Inputs = [.. files.Select(file => file == ImportInput.StandardInputName
@@ -320,11 +320,12 @@ internal sealed class PasswordsSwitchCommand : HibpCommand
         Arity = ArgumentArity.ZeroOrOne,
         CustomParser = result => PasswordsCommands.Parse<PasswordBackend>(result.Tokens[0].Value, result.AddError),
     };
-    private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
+    private readonly Option<string?> _release =
+        new("--release") { Description = "Name of the release. Default: the one that is served.", HelpName = "NAME" };
     private readonly Option<bool> _back = new("--back") { Description = "Serve the previous release again." };
 
     public PasswordsSwitchCommand()
-        : base("switch", "Serve a release from a back end. Servers follow within seconds; caches are purged as HIBP_PURGE_URL says.")
+        : base("switch", "Serve a release from a back end. Servers follow within seconds; caches are purged if HIBP_PURGE_URL is set.")
     {
         Add(_backend, _release, _back);
         RequireOneOf(_backend, _back);
@@ -361,7 +362,8 @@ internal sealed class PasswordsExportCommand : HibpCommand
 {
     private readonly Argument<string> _file = new("FILE") { Description = "Target file; - is standard output." };
     private readonly Option<HashMode> _mode = PasswordsCommands.ModeOption();
-    private readonly Option<string?> _release = new("--release") { Description = "Default: the one that is served.", HelpName = "NAME" };
+    private readonly Option<string?> _release =
+        new("--release") { Description = "Name of the release. Default: the one that is served.", HelpName = "NAME" };
 
     public PasswordsExportCommand()
         : base("export", "Write a release as one file: lines HASH:COUNT, in order.")

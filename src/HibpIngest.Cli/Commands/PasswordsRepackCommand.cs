@@ -17,7 +17,7 @@ internal sealed class PasswordsRepackCommand : HibpCommand
 
     public PasswordsRepackCommand()
         : base("repack", "Create a release of packs from the served release and its appended hashes, and serve it. Appends wait meanwhile. "
-            + "If it was killed, run the same command again: it resumes; if stopped, nothing has changed.")
+            + "Ctrl+C leaves nothing behind. If the process was killed, run the same command again: it resumes.")
     {
         Add(_release, _folder);
         AddExamples(("hibp passwords repack", "when 'hibp passwords status' shows many appended ranges"));

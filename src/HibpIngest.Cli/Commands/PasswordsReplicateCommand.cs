@@ -6,7 +6,8 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class PasswordsReplicateCommand : HibpCommand
 {
-    private readonly Option<string?> _release = new("--release") { Description = "Default: the newest.", HelpName = "NAME" };
+    private readonly Option<string?> _release =
+        new("--release") { Description = "Name of the release. Default: the newest.", HelpName = "NAME" };
 
     public PasswordsReplicateCommand()
         : base("replicate", "Copy a release to the storage accounts of HIBP_PASSWORDS_REPLICAS, and verify the copies. Nothing is "
@@ -20,7 +21,7 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        // With the retries of an import.
+        // Calls are retried as in an import.
         await using var services = await session.OpenPasswordsAsync(cancellationToken);
         var accounts = services.GetRequiredService<ReplicaAccounts>();
         if (accounts.Replicas.Count == 0)

@@ -32,7 +32,7 @@ internal sealed class PoisonListCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ZeroOrOne);
 
     public PoisonListCommand()
-        : base("list", "List the number of poison messages and the first 32 of them. Default: of all queues.")
+        : base("list", "Show the number of poison messages, and the first 32, of one queue or of all.")
     {
         Add(_queue);
         AddExamples(("hibp poison list breach-slices", "messages of slices that failed too often"));

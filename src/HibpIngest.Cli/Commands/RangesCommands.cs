@@ -4,13 +4,13 @@ namespace HibpIngest.Cli.Commands;
 
 internal static class RangesCommands
 {
-    public static string Show(RangesState state) => state.ToString().ToLowerInvariant();
+    public static string Format(RangesState state) => state.ToString().ToLowerInvariant();
 }
 
 internal sealed class RangesFillCommand : HibpCommand
 {
     private readonly Option<string?> _layout =
-        new("--layout") { Description = "The layout whose ranges are filled. [default: the one that is read]", HelpName = "NAME" };
+        new("--layout") { Description = "The layout whose ranges are filled. Default: the one that is read.", HelpName = "NAME" };
 
     public RangesFillCommand()
         : base("fill", "Write the hashes of all existing accounts while hosts run (backfill), then turn ranges on; until then, requests "
@@ -30,7 +30,7 @@ internal sealed class RangesFillCommand : HibpCommand
             session, services.GetRequiredService<FillRanges>(), session.Parsed.GetValue(_layout), cancellationToken);
         var took = session.Time.GetElapsedTime(began);
         session.Screen.ShowResult(
-            new RangesDocument(RangesCommands.Show(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
+            new RangesDocument(RangesCommands.Format(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
             accounts == 0 ? "Ranges are on; there was nothing to write."
             : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
                 + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
@@ -64,10 +64,10 @@ internal sealed class RangesStatusCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        // The layout that readers use.
-        var layout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
-        var state = RangesCommands.Show(layout?.Ranges ?? RangesState.Off);
+        var readLayout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
+        var ranges = readLayout?.Ranges ?? RangesState.Off;
+        var state = RangesCommands.Format(ranges);
         session.Screen.ShowResult(new RangesDocument(state),
-            $"Ranges are {state}{(state == "on" ? "." : "; 'hibp ranges fill' turns them on.")}");
+            $"Ranges are {state}{(ranges == RangesState.On ? "." : "; 'hibp ranges fill' turns them on.")}");
     }
 }

@@ -93,18 +93,18 @@ internal sealed class RunCommand : HibpCommand
         session.PipelineLevel = LogLevel.Information;
         session.WarnOfUnknownVariables();
         if (roles.HasFlag(HostRoles.Web))
-            serve.SettleWebUrl(session);
+            serve.ResolveWebUrl(session);
         // The location of installations in earlier versions.
         if (File.Exists(Path.Combine(".hibp", "hibp.db")) && Path.GetFullPath(".hibp") != Path.GetFullPath(session.Settings.Home))
         {
             session.Screen.Say(
-                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp if "
-                + "that one is intended");
+                $"warning: the database in .hibp of this folder is not used: HIBP_HOME is {session.Settings.Home}; set it to .hibp to "
+                + "use that database");
         }
         if (roles.HasFlag(HostRoles.Notify))
             _ = session.Settings.OpenMails();
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
-        // Checked before the host reports that it is ready. The web role needs no database.
+        // Stores are checked before the host reports that it is ready. The web role needs no database.
         if (roles == HostRoles.Web)
             await session.RequireEmulatorAsync(cancellationToken);
         var host = roles == HostRoles.Web ? null : await session.OpenHostAsync(

@@ -48,7 +48,7 @@ internal sealed class SampleCommand : HibpCommand
         var file = session.Parsed.GetRequiredValue(_file);
         var accounts = session.Parsed.GetValue(_accounts);
         var seed = session.Parsed.GetValue(_seed);
-        // Written under another name first, so that a file under the final name is never partial.
+        // The file is written under another name first, so that a file under the final name is never partial.
         var part = file.FullName + ".part";
         try
         {

@@ -62,7 +62,7 @@ internal sealed class SchemaCommand : HibpCommand
         else if (Written.Contains(command))
             session.Screen.Show(SchemaOf(command));
         else
-            throw new WrongUsageException($"no document is written by '{command}'; 'hibp schema' lists the commands that write one");
+            throw new WrongUsageException($"'{command}' writes no JSON document; 'hibp schema' lists the commands that write one");
         return Task.CompletedTask;
     }
 

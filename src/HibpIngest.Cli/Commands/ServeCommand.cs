@@ -55,7 +55,7 @@ internal sealed class ServeOptions
     /// Sets the base address of links to the first listening address if HIBP_WEB_URL is not set; otherwise warns if it is a loopback
     /// address that no listener has. Must be called before the settings are used.
     /// </summary>
-    public void SettleWebUrl(CommandSession session)
+    public void ResolveWebUrl(CommandSession session)
     {
         var settings = session.Settings;
         var listened = session.Parsed.GetRequiredValue(_urls).Select(ReachedAt).OfType<Uri>().ToList();

@@ -6,10 +6,10 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class StatusCommand : HibpCommand
 {
     // Fast enough to watch, and slow enough for a database that hosts are using.
-    private static readonly TimeSpan WatchEvery = TimeSpan.FromSeconds(1);
+    private static readonly TimeSpan WatchInterval = TimeSpan.FromSeconds(1);
 
     /// <summary>The exit code that shells expect if a program's reader has exited (128 + SIGPIPE), like 130 after an interrupt.</summary>
-    private const int BrokenPipe = 141;
+    internal const int BrokenPipe = 141;
 
     private readonly Argument<string?> _breach =
         new("BREACH") { Description = "Only the loads of this breach.", Arity = ArgumentArity.ZeroOrOne };
@@ -67,7 +67,7 @@ internal sealed class StatusCommand : HibpCommand
                 reported = away;
                 if (session.Environment.IsOutputAbandoned())
                     return BrokenPipe;
-                await Task.Delay(WatchEvery, session.Time, cancellationToken);
+                await Task.Delay(WatchInterval, session.Time, cancellationToken);
             }
         }
         StatusPicture? last = null;
@@ -82,7 +82,7 @@ internal sealed class StatusCommand : HibpCommand
                     last = picture ?? last;
                     shown = last is null ? new Text("") : looks.View(last, MaxLoads(results));
                     live.UpdateTarget(away is null ? shown : new Rows(new Text(Away(away) + "\n", new Style(Color.Yellow)), shown));
-                    await Task.Delay(WatchEvery, session.Time, cancellationToken);
+                    await Task.Delay(WatchInterval, session.Time, cancellationToken);
                 }
             }
             catch (OperationCanceledException) when (cancellationToken.IsCancellationRequested)
@@ -103,7 +103,7 @@ internal sealed class StatusCommand : HibpCommand
     private sealed class Looks(CommandSession session, string? name, bool all) : IAsyncDisposable
     {
         // An available store responds in far less; an unavailable one would be retried all the time.
-        private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(10);
+        private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(10);
 
         // Loads to show if none is recent.
         private const int Newest = 5;
@@ -129,7 +129,7 @@ internal sealed class StatusCommand : HibpCommand
         public async Task<(StatusPicture? Picture, string? Away)> TryClaimAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-            timeout.CancelAfter(AnswerTimeout);
+            timeout.CancelAfter(ReadTimeout);
             try
             {
                 return (await ClaimAsync(timeout.Token), null);
@@ -143,7 +143,7 @@ internal sealed class StatusCommand : HibpCommand
             }
             catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
             {
-                return (null, $"no answer for {AnswerTimeout.TotalSeconds:0} seconds");
+                return (null, $"the store did not respond within {ReadTimeout.TotalSeconds:0} seconds");
             }
         }
 

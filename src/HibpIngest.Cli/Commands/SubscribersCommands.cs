@@ -6,13 +6,13 @@ internal abstract class AddressCommand : HibpCommand
 {
     private readonly Argument<string> _address = new("ADDRESS")
     {
-        Description = "The address. Other users of this machine can see it while the command runs; - reads addresses from standard input "
-            + "instead, one a line.",
+        Description = "The address, or - to read addresses from standard input, one per line. Other users of this machine can see an "
+            + "address given here while the command runs.",
     };
 
     private readonly Option<string[]> _domains = new("--domain")
     {
-        Description = "The subscription to this domain, instead of to the address itself. May be given several times.",
+        Description = "Selects the subscription to this domain instead of to the address itself. Can be repeated.",
         HelpName = "DOMAIN",
     };
 
@@ -41,16 +41,16 @@ internal abstract class AddressCommand : HibpCommand
     {
         var addresses = new List<string>();
         if (given != "-")
-            addresses.Add(Address(given, where));
+            addresses.Add(ParseAddress(given, where));
         else
         {
             for (var line = 1; await session.Environment.Input.ReadLineAsync(cancellationToken) is { } text; line++)
             {
                 if (!string.IsNullOrWhiteSpace(text))
-                    addresses.Add(Address(text, $"line {TableFormat.Number(line)} of standard input"));
+                    addresses.Add(ParseAddress(text, $"line {TableFormat.Number(line)} of standard input"));
             }
             if (addresses.Count == 0)
-                throw new BadInputException("standard input holds no address; one is expected on each line");
+                throw new BadInputException("standard input is empty: expected one address per line");
         }
         return [.. addresses.Distinct()];
     }
@@ -59,16 +59,16 @@ internal abstract class AddressCommand : HibpCommand
     protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
         [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
             AccountRules.TryParseDomain(domain, out _, out _)
-            ? domain : throw new BadInputException("--domain: expected a domain, as in example.com"))];
+            ? domain : throw new BadInputException("--domain: expected a domain, such as example.com"))];
 
-    protected static void Show(CommandSession session, SubscribersRemoved removed, string then)
+    protected static void Show(CommandSession session, SubscribersRemoved removed, string note)
     {
         session.Screen.ShowResult(new SubscribersRemovedDocument(removed.Subscriptions, removed.Notifications),
-            $"{TableFormat.Number(removed.Subscriptions)} subscriptions and {TableFormat.Number(removed.Notifications)} notifications are "
-            + $"deleted{then}.");
+            $"Deleted {TableFormat.Count(removed.Subscriptions, "subscription")} and "
+            + $"{TableFormat.Count(removed.Notifications, "notification")}{note}.");
     }
 
-    private static string Address(string text, string where)
+    private static string ParseAddress(string text, string where)
     {
         var address = text.Trim().ToLowerInvariant();
         return AccountRules.TryParse(address, out _, out var broken) ? address
@@ -85,7 +85,7 @@ internal sealed class SubscribersAddCommand : AddressCommand
     };
 
     public SubscribersAddCommand()
-        : base("add", "Subscribe an address to itself, or to domains.", hasDomains: true)
+        : base("add", "Notify an address of its own breaches, or of all addresses of a domain.", hasDomains: true)
     {
         Add(_again);
         AddExamples(
@@ -102,19 +102,19 @@ internal sealed class SubscribersAddCommand : AddressCommand
             .SelectMany(address => domains.Count == 0 ? [new(address, null)] : domains.Select(domain => new Subscription(address, domain)))
             .ToList();
         var imported = await AddAsync(session, wanted, cancellationToken);
-        var there = wanted.Count - imported.Added - imported.Suppressed;
+        var existing = wanted.Count - imported.Added - imported.Suppressed;
         if (imported.Suppressed > 0)
         {
             throw new NotPossibleException(
                 $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are suppressed "
-                + "(unsubscribed, bounced, complained or forgotten), and were not added; if the person wants it: --again");
+                + "(unsubscribed, bounced, complained or forgotten) and were not added; if the person asked for it, add --again");
         }
-        session.Screen.ShowResult(new SubscribersAddedDocument(imported.Added, there),
-            $"{TableFormat.Number(imported.Added)} subscriptions are new"
-            + (there > 0 ? $"; {TableFormat.Number(there)} were there already." : "."));
+        session.Screen.ShowResult(new SubscribersAddedDocument(imported.Added, existing),
+            $"Added {TableFormat.Count(imported.Added, "subscription")}"
+            + (existing > 0 ? $"; {TableFormat.Number(existing)} already existed." : "."));
     }
 
-    /// <summary>Adds subscriptions. The register is needed only if it has to change (with --again).</summary>
+    /// <summary>Adds subscriptions. Opens the store's register only with --again, which changes it.</summary>
     private async Task<SubscribersImported> AddAsync(
         CommandSession session, IReadOnlyCollection<Subscription> wanted, CancellationToken cancellationToken)
     {
@@ -135,8 +135,8 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
 
     private readonly Option<string> _reason = new("--reason")
     {
-        Description = "The reason. For the first three, no import adds the subscription again, and HIBP_SUPPRESSION_KEY is required; none: "
-            + "an import may add it again.",
+        Description = "The reason. unsubscribed, bounced and complaint suppress the subscription: no import adds it again (requires "
+            + "HIBP_SUPPRESSION_KEY). With none, an import may add it again.",
         HelpName = "unsubscribed|bounced|complaint|none",
         DefaultValueFactory = _ => "unsubscribed",
     };
@@ -148,7 +148,7 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
         Add(_reason);
         AddExamples(
             ("hibp subscribers remove me@example.com", "on its request: no import adds it again"),
-            ("hibp subscribers remove - --reason bounced < bounces.txt", "addresses whose mails bounced, one a line"),
+            ("hibp subscribers remove - --reason bounced < bounces.txt", "addresses whose mails bounced, one per line"),
             ("hibp subscribers remove admin@example.com --domain example.com", "one domain; other subscriptions stay"));
     }
 
@@ -156,8 +156,8 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
     {
         var domains = ReadDomains(session.Parsed);
         var addresses = await ReadAddressesAsync(session, cancellationToken);
-        var named = session.Parsed.GetRequiredValue(_reason);
-        SuppressionReason? reason = named == NoReason ? null : Enum.Parse<SuppressionReason>(named, ignoreCase: true);
+        var reasonName = session.Parsed.GetRequiredValue(_reason);
+        SuppressionReason? reason = reasonName == NoReason ? null : Enum.Parse<SuppressionReason>(reasonName, ignoreCase: true);
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var removed = await services.GetRequiredService<SubscriberOperations>().RemoveAsync(addresses, domains, reason, cancellationToken);
         Show(session, removed, reason is null ? "; an import may add them again" : ", and no import adds them again");
@@ -213,7 +213,7 @@ internal sealed class SubscribersExportCommand : HibpCommand
             return;
         }
         if (file.Exists)
-            throw new NotPossibleException($"{file.Name} is there already: name a new file");
+            throw new NotPossibleException($"{file.Name} already exists: choose another name");
         var options = new FileStreamOptions { Mode = FileMode.CreateNew, Access = FileAccess.Write };
         if (!OperatingSystem.IsWindows())
             options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
@@ -228,7 +228,7 @@ internal sealed class SubscribersExportCommand : HibpCommand
             }
         }
         session.Screen.ShowResult(new ExportDocument(file.FullName, count),
-            $"{TableFormat.Number(count)} subscriptions are in {file.Name}.");
+            $"Exported {TableFormat.Count(count, "subscription")} to {file.Name}.");
     }
 
     /// <summary>Formats a CSV line. No accepted address or domain contains a comma; one from an older version might have a quote.</summary>
@@ -255,8 +255,7 @@ internal sealed class SubscribersImportCommand : HibpCommand
     };
 
     public SubscribersImportCommand()
-        : base("import", "Add subscriptions from a CSV file. Those that are there already stay as they are, and those that are suppressed "
-            + "are passed over.")
+        : base("import", "Add subscriptions from a CSV file. Existing subscriptions are unchanged; suppressed ones are skipped.")
     {
         Add(_file.AcceptExistingOnly(), _skipInvalid);
         AddExamples(
@@ -276,13 +275,13 @@ internal sealed class SubscribersImportCommand : HibpCommand
         if (invalid.Count > 0 && !session.Parsed.GetValue(_skipInvalid))
         {
             throw new BadInputException($"{(invalid.Count == 1 ? "1 line" : $"{TableFormat.Number(invalid.Count)} lines")} of {file.Name} "
-                + $"{(invalid.Count == 1 ? "is" : "are")} invalid, and nothing was imported; correct the file, or import the other lines "
-                + "by --skip-invalid");
+                + $"{(invalid.Count == 1 ? "is" : "are")} invalid, and nothing was imported; correct the file, or add --skip-invalid to "
+                + "import the valid lines");
         }
         var imported = await ImportAsync(database, key, subscriptions, cancellationToken);
         var read = subscriptions.Count;
         session.Screen.ShowResult(new ImportDocument(read, imported.Added, imported.Suppressed, invalid),
-            $"{TableFormat.Number(read)} subscriptions read, {TableFormat.Number(imported.Added)} of them new"
+            $"{TableFormat.Count(read, "subscription")} read, {TableFormat.Number(imported.Added)} added"
             + (imported.Suppressed > 0
                 ? $", {TableFormat.Number(imported.Suppressed)} suppressed (unsubscribed, bounced, complained or forgotten)"
                 : "")
@@ -361,7 +360,7 @@ internal sealed class SubscribersListCommand : HibpCommand
             return;
         if (subscriptions.Count == 0)
         {
-            session.Screen.Show("There is no subscription; 'hibp subscribers add ADDRESS' adds one, 'hibp subscribers import CSV' many.");
+            session.Screen.Show("No subscriptions yet. Add one: hibp subscribers add ADDRESS. Import many: hibp subscribers import CSV");
             ShowSuppressed();
             return;
         }
@@ -377,9 +376,9 @@ internal sealed class SubscribersListCommand : HibpCommand
 
     internal static void Show(Screen screen, IReadOnlyList<Subscription> subscriptions)
     {
-        var table = TableFormat.Create("subscriber", "told about");
+        var table = TableFormat.Create("subscriber", "notified about");
         foreach (var subscription in subscriptions)
-            table.AddRow(subscription.Email, subscription.Domain is null ? "their own address" : $"domain {subscription.Domain}");
+            table.AddRow(subscription.Email, subscription.Domain is null ? "own address" : $"domain {subscription.Domain}");
         screen.Show(table);
     }
 }

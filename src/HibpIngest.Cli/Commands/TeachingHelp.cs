@@ -7,7 +7,7 @@ namespace HibpIngest.Cli.Commands;
 internal sealed class TeachingHelp(HelpAction standard, IReadOnlyList<(string Title, IReadOnlyList<Command> Commands)> groups)
     : SynchronousCommandLineAction
 {
-    private static readonly (string Name, string Meaning)[] Variables =
+    internal static readonly (string Name, string Meaning)[] Variables =
     [
         ("HIBP_STORAGE", "connection string of the storage account (UseDevelopmentStorage=true: the local emulator)"),
         ("HIBP_HOME", "folder of database, mails and the emulator's data (.hibp in the repository, else the platform's data folder)"),

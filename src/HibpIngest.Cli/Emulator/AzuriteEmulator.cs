@@ -40,7 +40,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     private string _lastError = "";
     private int _disposed;
 
-    /// <param name="folderLock">Null: data is kept in memory.</param>
+    /// <param name="folderLock">Lock on the data folder. Null if data is kept in memory.</param>
     private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 
     public string ConnectionString => GetConnectionString(0);
@@ -52,7 +52,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
 
     public static bool IsInstalled() => File.Exists(ServerScript(EmulatorPackage.Folder));
 
-    /// <param name="account">0: the well-known one; 1 to <see cref="AzuriteOptions.ExtraAccounts"/>: the extra ones.</param>
+    /// <param name="account">0 for the well-known account, 1 to <see cref="AzuriteOptions.ExtraAccounts"/> for the extra ones.</param>
     public string GetConnectionString(int account)
     {
         var name = AccountName(account);
@@ -109,7 +109,8 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
             await emulator.DisposeAsync();
             if (e is TimeoutException)
                 throw new NotPossibleException(
-                    $"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}");
+                    $"the storage emulator did not start within {StartTimeout.TotalSeconds:0} seconds: {emulator._lastError}; run: "
+                    + "hibp doctor");
             throw;
         }
     }
@@ -140,7 +141,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
         {
             // If root ran the emulator, as for a restore, the files must still belong to the service's user, who runs the next one.
             foreach (var path in Directory.EnumerateFileSystemEntries(folder, "*", SearchOption.AllDirectories))
-                UnixFiles.GiveToOwnerOf(folder, path);
+                UnixFiles.CopyOwner(folder, path);
             await _folderLock.DisposeAsync();
         }
     }
@@ -162,7 +163,8 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
             }
             catch (IOException)
             {
-                throw new NotPossibleException($"another emulator keeps its data in {folder}: stop what started it, or run elsewhere");
+                throw new NotPossibleException(
+                    $"another emulator uses the data folder {folder}: stop the command that started it, or set HIBP_HOME to another");
             }
         }
     }
@@ -217,10 +219,10 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
 
 internal sealed class AzuriteOptions
 {
-    /// <summary>Data folder, created if missing. Null: data is in memory, and lost when the emulator ends.</summary>
+    /// <summary>Data folder, created if missing. If null, data is in memory, and lost when the emulator ends.</summary>
     public string? DataFolder { get; init; }
 
-    /// <summary>Loopback port; null: a free one. Likewise the next two.</summary>
+    /// <summary>Loopback port. Null for a free one. The same applies to the next two.</summary>
     public int? BlobPort { get; init; }
     public int? QueuePort { get; init; }
     public int? TablePort { get; init; }

@@ -16,7 +16,7 @@ internal static class NodePackages
     public static async Task InstallAsync(
         string folder, string what, string proof, IProgress<string>? progress, CancellationToken cancellationToken)
     {
-        bool IsInstalled() => File.Exists(proof) && IsAsLocked(folder);
+        bool IsInstalled() => File.Exists(proof) && MatchesLockFile(folder);
 
         if (IsInstalled())
             return;
@@ -56,7 +56,10 @@ internal static class NodePackages
         }
 
         if (npm.ExitCode != 0 || !IsInstalled())
-            throw new NotPossibleException($"{what} could not be installed (npm ci in {folder} ended with {npm.ExitCode}):{errors}");
+        {
+            throw new NotPossibleException($"{what} could not be installed (npm ci in {folder} ended with {npm.ExitCode}); fix the cause, "
+                + $"and run the same command again:{errors}");
+        }
     }
 
     public static ProcessStartInfo Command(string program, IEnumerable<string> arguments, string folder) => new(program, arguments)
@@ -83,7 +86,7 @@ internal static class NodePackages
     }
 
     // npm writes its list last, so a partial installation is not mistaken for a complete one. Packages for other systems aren't listed.
-    internal static bool IsAsLocked(string folder)
+    internal static bool MatchesLockFile(string folder)
     {
         var list = Path.Combine(folder, "node_modules", ".package-lock.json");
         if (!File.Exists(list))

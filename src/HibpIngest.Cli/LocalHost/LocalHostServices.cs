@@ -27,7 +27,7 @@ internal static class LocalHostServices
             {
                 var health = provider.GetRequiredService<LocalHostRunner>().Health;
                 if (error is StoreUnavailableException unavailable)
-                    health.Down(HeartbeatName, unavailable, Heartbeat.Every);
+                    health.Down(HeartbeatName, unavailable, Heartbeat.Interval);
                 else if (error is null)
                     health.Up(HeartbeatName);
             });

@@ -114,7 +114,7 @@ internal sealed class OperatorListener : IAsyncDisposable
         async IAsyncEnumerable<string> WatchAsync([EnumeratorCancellation] CancellationToken gone)
         {
             using var ended = CancellationTokenSource.CreateLinkedTokenSource(gone, stopping);
-            using var timer = new PeriodicTimer(StatusFeed.Every, time);
+            using var timer = new PeriodicTimer(StatusFeed.PollInterval, time);
             do
             {
                 StatusFigures figures;

@@ -12,7 +12,7 @@ internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
     ILogger log, StoreHealth health)
 {
-    // Calls made after the stop are limited: a process that is asked to stop has only some seconds.
+    // Calls made after the stop are limited: a process that must stop has only some seconds.
     private static readonly TimeSpan StopTimeout = TimeSpan.FromSeconds(5);
 
     private readonly IMessageQueue _queue = queues.Get(name);
@@ -57,7 +57,8 @@ internal sealed partial class QueueListener(
             IReadOnlyList<QueuedMessage> received;
             try
             {
-                // Not cancelled at once: a message that the service returns at that moment would stay invisible for its full time.
+                // Receiving is not cancelled at once: a message that the service returns at that moment would stay invisible for its full
+                // time.
                 stop.ThrowIfCancellationRequested();
                 received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
                 health.Up(name);
@@ -147,7 +148,7 @@ internal sealed partial class QueueListener(
                 return;
             try
             {
-                // Not cancelled: if the service renews but the response is lost, the receipt is invalid.
+                // The renewal is not cancelled: if the service renews but the response is lost, the receipt is invalid.
                 var renewed = await _queue.ExtendAsync(message.Current, options.Visibility, CancellationToken.None);
                 if (renewed is null)
                 {

@@ -4,33 +4,33 @@ using HibpIngest.Pipeline.Settings;
 namespace HibpIngest.Cli.LocalHost;
 
 /// <summary>
-/// The figures of the status page. They are read from the stores only while somebody watches, and then once a second for all who do.
+/// Reads the figures of the status page: at most once a second, however many pages are open, and not at all if none is.
 /// </summary>
 internal sealed class StatusFeed : IDisposable
 {
-    public static readonly TimeSpan Every = TimeSpan.FromSeconds(1);
+    public static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    // Five minutes.
+    // Five minutes at one sample per poll.
     private const int MaxSamples = 300;
 
     // Loads to show if none is recent.
-    private const int Newest = 20;
+    private const int MaxLoadsIfNoneIsRecent = 20;
 
-    // A page that was closed and opened again begins new charts.
+    // After a longer gap the charts start over: no page was open.
     private static readonly TimeSpan MaxGap = TimeSpan.FromSeconds(15);
 
-    // An available store responds in far less.
-    private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(10);
+    // An available store responds within milliseconds.
+    private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(10);
 
     private readonly IServiceProvider _services;
     private readonly PipelineSettings _settings;
     private readonly TimeProvider _time;
     private readonly LoadMotion _motion;
-    private readonly SemaphoreSlim _reading = new(1, 1);
+    private readonly SemaphoreSlim _readLock = new(1, 1);
     private readonly MeterListener _meters = new();
     private readonly Queue<StatusSample> _samples = new();
-    private Dictionary<long, Work> _done = [];
-    private StatusFigures? _last;
+    private Dictionary<long, Work> _previousWork = [];
+    private StatusFigures? _lastFigures;
     private long _readAt;
     private long _throttled;
 
@@ -50,87 +50,89 @@ internal sealed class StatusFeed : IDisposable
     /// <exception cref="HibpException">There are none yet, because a store doesn't respond or doesn't exist.</exception>
     public async Task<StatusFigures> ReadAsync(CancellationToken cancellationToken)
     {
-        await _reading.WaitAsync(cancellationToken);
+        await _readLock.WaitAsync(cancellationToken);
         try
         {
-            if (_last is { } last && _time.GetElapsedTime(_readAt) < Every)
+            if (_lastFigures is { } last && _time.GetElapsedTime(_readAt) < PollInterval)
                 return last;
-            _last = await ReadNowAsync(cancellationToken);
+            _lastFigures = await ReadNowAsync(cancellationToken);
             _readAt = _time.GetTimestamp();
-            return _last;
+            return _lastFigures;
         }
         finally
         {
-            _reading.Release();
+            _readLock.Release();
         }
     }
 
     public void Dispose()
     {
         _meters.Dispose();
-        _reading.Dispose();
+        _readLock.Dispose();
     }
 
     private async Task<StatusFigures> ReadNowAsync(CancellationToken cancellationToken)
     {
         using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        timeout.CancelAfter(AnswerTimeout);
+        timeout.CancelAfter(ReadTimeout);
         var now = _time.GetUtcNow();
         try
         {
             var all = await StatusPicture.ReadAsync(_services, null, timeout.Token);
-            var recent = all.Recent(now, Newest);
+            var recent = all.Recent(now, MaxLoadsIfNoneIsRecent);
             var picture = await recent.WithWorkAsync(_services.GetRequiredService<IBreachDatabase>(), recent.Loads, timeout.Token);
             Sample(all.Loads, now);
             var mailsPerSecond = _settings.Get<MailOptions>().MailsPerSecond;
             return new StatusFigures(
                 now, [.. picture.Loads.Reverse().Select(load => (load, picture.FiguresOf(load, now, mailsPerSecond, _motion.Moves(load))))],
                 [.. StatusLines.Of(picture, now, _settings.Get<JournalOptions>().Mode == JournalMode.On)], picture.Queues, picture.Hosts,
-                [.. _samples], Interlocked.Read(ref _throttled), Away: null);
+                [.. _samples], Interlocked.Read(ref _throttled), StaleReason: null);
         }
-        catch (HibpException e) when (_last is not null)
+        catch (HibpException e) when (_lastFigures is not null)
         {
-            return _last with { Away = e.Message };
+            return _lastFigures with { StaleReason = e.Message };
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            var reason = $"no answer for {AnswerTimeout.TotalSeconds:0} seconds";
-            return _last is not null ? _last with { Away = reason } : throw new StoreUnavailableException(reason);
+            var reason = $"the store did not respond within {ReadTimeout.TotalSeconds:0} seconds";
+            return _lastFigures is not null ? _lastFigures with { StaleReason = reason } : throw new StoreUnavailableException(reason);
         }
     }
 
-    /// <summary>Adds what all loads did since the last time.</summary>
+    /// <summary>Adds a sample: the rates of all loads since the previous read.</summary>
     private void Sample(IReadOnlyList<Load> loads, DateTimeOffset now)
     {
         var done = loads.ToDictionary(load => load.Id, load => new Work(load.LastPosition, load.Entities, load.Notifications.Sent));
-        if (_last is { } last && now - last.At < MaxGap && now > last.At)
+        if (_lastFigures is { } last && now - last.At < MaxGap && now > last.At)
         {
             var seconds = (now - last.At).TotalSeconds;
             _samples.Enqueue(new StatusSample(Rate(work => work.Rows), Rate(work => work.Accounts), Rate(work => work.Mails)));
             if (_samples.Count > MaxSamples)
                 _samples.Dequeue();
 
-            // A slice that is written again counts down.
+            // Math.Max: a slice that is rewritten lowers its load's entity count.
             double Rate(Func<Work, long> of) =>
-                done.Sum(one => Math.Max(0, of(one.Value) - (_done.TryGetValue(one.Key, out var before) ? of(before) : 0))) / seconds;
+                done.Sum(one => Math.Max(0, of(one.Value) - (_previousWork.TryGetValue(one.Key, out var before) ? of(before) : 0)))
+                / seconds;
         }
         else
         {
             _samples.Clear();
         }
-        _done = done;
+        _previousWork = done;
     }
 
     private sealed record Work(long Rows, long Accounts, long Mails);
 }
 
-/// <summary>What the status page shows.</summary>
+/// <summary>Figures of the status page.</summary>
 /// <param name="Loads">The newest first.</param>
-/// <param name="Samples">The last minutes, a second each.</param>
-/// <param name="Throttled">Responses of tables and database to this process that asked it to slow down.</param>
-/// <param name="Away">Why these are not the current figures.</param>
+/// <param name="Samples">Samples of the last five minutes, one per second.</param>
+/// <param name="Throttled">Number of throttling responses that this process received from tables and the database.</param>
+/// <param name="StaleReason">Reason why the figures are stale; null if they are current.</param>
 internal sealed record StatusFigures(
     DateTimeOffset At, IReadOnlyList<(Load Load, LoadFigures Figures)> Loads, IReadOnlyList<StatusLine> Lines,
-    IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<StatusSample> Samples, long Throttled, string? Away);
+    IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<StatusSample> Samples, long Throttled,
+    string? StaleReason);
 
 internal readonly record struct StatusSample(double Rows, double Accounts, double Mails);

@@ -2,7 +2,9 @@ using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Cleans everything that a console draws (<see cref="TerminalText"/>), but keeps the console's own escape sequences.</summary>
+/// <summary>
+/// Replaces control characters in everything that a console draws (<see cref="TerminalText"/>), except the console's own escape sequences.
+/// </summary>
 internal sealed class CleanedOutput : IRenderHook
 {
     public static IAnsiConsole Attach(IAnsiConsole console)

@@ -57,13 +57,13 @@ internal sealed record LoadDocument(
     int Notifications, string? Error,
     DateTimeOffset StartedAt, DateTimeOffset? FinishedAt, string? HeldBecause, bool Published)
 {
-    [Description("Whether the journal contains the load completely. Null: unpublished loads are not reported.")]
+    [Description("Whether the journal contains the load completely. Null if the load is unpublished.")]
     public bool? Logged { get; init; }
 
     [Description("The reason why it is not in the journal.")]
     public string? LogError { get; init; }
 
-    [Description("The callbacks. Null: there are none.")]
+    [Description("The callbacks. Null if there are none.")]
     public CallsDocument? Calls { get; init; }
 
     [Description("Whether it is being removed, or its removal was interrupted.")]
@@ -143,7 +143,7 @@ internal sealed record BreachDocument(
     IReadOnlyList<string> Flags,
     bool Public, bool Hidden, DateTimeOffset? PublishedAt, int Loads, long Accounts, bool AccountsAtMost)
 {
-    [Description("Its removal. Null: none is in progress.")]
+    [Description("Its removal. Null if none is in progress.")]
     public RemovalDocument? Removal { get; init; }
 }
 
@@ -535,6 +535,6 @@ internal static class Documents
         Logged = load.PublishedAt is null ? null : load.IsJournaled,
         LogError = load.JournalError,
         Calls = load.Calls is { } calls
-            ? new CallsDocument(calls.IsLookedThrough, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error) : null,
+            ? new CallsDocument(calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error) : null,
     };
 }

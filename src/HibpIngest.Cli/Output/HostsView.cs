@@ -17,17 +17,17 @@ internal static class HostsView
     public static IRenderable Hosts(IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         if (hosts.Count == 0)
-            return new Text("No host is at work here; start one: hibp run\n", new Style(Color.Yellow));
+            return new Text("No host is running on this store. Start one: hibp run\n", new Style(Color.Yellow));
         // The version is shown only if hosts run different ones.
         var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
-        var table = TableFormat.Create(["host", "works as", "since", "heartbeat", .. showsVersions ? (string[])["version"] : []]);
+        var table = TableFormat.Create(["host", "roles", "started", "heartbeat", .. showsVersions ? (string[])["version"] : []]);
         foreach (var host in hosts)
         {
             var cells = new List<IRenderable>
             {
                 new Text(Name(host)), new Text(host.Roles), new Text(Recently(host.StartedAt, now)),
-                host.IsMissed(now) ? new Text($"missed since {Recently(host.SeenAt, now)}", new Style(Color.Red))
-                    : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, host.AskedAt ?? now))} ago"),
+                host.IsMissed(now) ? new Text($"{Recently(host.SeenAt, now)} (missed)", new Style(Color.Red))
+                    : new Text($"{TableFormat.Duration(LoadFigures.Between(host.SeenAt, host.RequestedAt ?? now))} ago"),
             };
             if (showsVersions)
                 cells.Add(new Text(host.Version));
@@ -36,7 +36,7 @@ internal static class HostsView
         return table;
     }
 
-    /// <summary>Returns a line for each load, holder and expiry of work that is held by hosts with missed heartbeats.</summary>
+    /// <summary>Returns a line for each load that a host with missed heartbeats has leased, with the time when the lease expires.</summary>
     public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)
@@ -44,9 +44,9 @@ internal static class HostsView
         {
             var slices = group.Count(work => work.Slice is not null);
             var what = slices == 0 ? "it" : TableFormat.Count(slices, "slice");
-            var who = group.Key.Host is { } host ? $"a host whose heartbeat is missed ({Name(host)})" : "a host whose heartbeat is missed";
-            yield return $"load {group.Key.Load} of {group.Key.Breach}: {what} {(slices > 1 ? "are" : "is")} held by {who}; free again at "
-                + Clock(group.Max(work => work.Until));
+            var who = group.Key.Host is { } host ? $"a host with missed heartbeats ({Name(host)})" : "a host with missed heartbeats";
+            yield return $"load {group.Key.Load} of {group.Key.Breach}: {what} {(slices > 1 ? "are" : "is")} leased by {who}; the lease "
+                + $"expires at {Clock(group.Max(work => work.Until))}";
         }
     }
 
@@ -55,7 +55,7 @@ internal static class HostsView
     {
         var alive = hosts.Where(host => !host.IsMissed(now)).ToList();
         return load.State == LoadState.Notifying
-            ? alive.Exists(host => host.Does(Notify)) && !alive.SelectMany(host => host.Troubles).Any(trouble => trouble.Load == load.Id)
+            ? alive.Exists(host => host.HasRole(Notify)) && !alive.SelectMany(host => host.Troubles).Any(trouble => trouble.Load == load.Id)
             : held.Any(work => work.Load == load.Id && HolderOf(work, alive) is not null);
     }
 
@@ -84,7 +84,7 @@ internal static class HostsView
         hosts.FirstOrDefault(host => !host.IsMissed(now) && host.Roles == Removing(breach));
 
     public static bool HasRole(IReadOnlyList<Heartbeat> hosts, string role, DateTimeOffset now) =>
-        hosts.Any(host => !host.IsMissed(now) && host.Does(role));
+        hosts.Any(host => !host.IsMissed(now) && host.HasRole(role));
 
     public static string Clock(DateTimeOffset time) => time.ToLocalTime().ToString("HH:mm:ss", CultureInfo.InvariantCulture);
 

@@ -12,10 +12,10 @@ internal sealed record LoadFigures
     // With more rounds of slices left than this, the window's rate is the better estimate.
     private const int MaxRounds = 4;
 
-    /// <summary>Part of the archive that has been read and committed, 0 to 1.</summary>
+    /// <summary>Fraction of the archive that has been read and committed, 0 to 1.</summary>
     public double Ingested { get; private init; }
 
-    /// <summary>Part of the whole load whose accounts are in the table, 0 to 1.</summary>
+    /// <summary>Fraction of the whole load whose accounts are in the table, 0 to 1.</summary>
     public double Searchable { get; private init; }
 
     public double RowsPerSecond { get; private init; }
@@ -40,8 +40,8 @@ internal sealed record LoadFigures
         var working = ingesting.With(upserting);
         return new LoadFigures
         {
-            Ingested = load.IngestedPart,
-            Searchable = load.SearchablePart,
+            Ingested = load.IngestedFraction,
+            Searchable = load.SearchableFraction,
             RowsPerSecond = load.LastPosition / ingesting.Total.TotalSeconds,
             AccountsPerSecond = load.Entities / upserting.Total.TotalSeconds,
             Elapsed = working.With(NotifyTime(load, work, now, holds)).Total,
@@ -54,13 +54,13 @@ internal sealed record LoadFigures
         };
     }
 
-    public string Times => $"for {TableFormat.Duration(Elapsed)}"
+    public string Times => $"elapsed {TableFormat.Duration(Elapsed)}"
         + (Left is { TotalSeconds: >= 0.5 } left ? $", about {TableFormat.Duration(left)} left" : "");
 
     public static string Line(Load load) =>
         $"load {load.Id} of {load.Breach}: {State(load)}, {TableFormat.Number(load.Accounts)} accounts, "
-        + $"{Percent(load.SearchablePart)} searchable, {TableFormat.Number(load.Slices.Done)} of {Total(load, "about ")} slices, "
-        + $"{TableFormat.Number(load.Notifications.Sent)} of {TableFormat.Number(load.Notifications.Total)} mails";
+        + $"{Percent(load.SearchableFraction)} searchable, slices {TableFormat.Number(load.Slices.Done)}/{Total(load, "~")}, "
+        + $"mails {TableFormat.Number(load.Notifications.Sent)}/{TableFormat.Number(load.Notifications.Total)}";
 
     /// <summary>Returns its state, or "removing". A published load whose slices are being rewritten is never shown as failed.</summary>
     public static string State(Load load) => load switch
@@ -74,8 +74,8 @@ internal sealed record LoadFigures
     /// <summary>Rounded down, so that 100% means complete.</summary>
     public static string Percent(double part) => $"{Math.Floor((part * 100) + 1e-9):0}%";
 
-    public static string Total(Load load, string about) => load.IngestComplete || load.IngestedPart <= 0
-        ? TableFormat.Number(load.Slices.Total) : about + TableFormat.Number((long)Math.Round(load.Slices.Total / load.IngestedPart));
+    public static string Total(Load load, string about) => load.IngestComplete || load.IngestedFraction <= 0
+        ? TableFormat.Number(load.Slices.Total) : about + TableFormat.Number((long)Math.Round(load.Slices.Total / load.IngestedFraction));
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
 
@@ -120,7 +120,7 @@ internal sealed record LoadFigures
     private static TimeSpan? LeftOfSlices(Load load, IReadOnlyList<SliceTimes> slices, WorkingTime working, DateTimeOffset now)
     {
         var done = slices.Where(slice => slice.DoneAt is not null).OrderByDescending(slice => slice.DoneAt).ToList();
-        if (load.IngestedPart <= 0 || !TimeLeft.IsEnough(done.Count, working.Total))
+        if (load.IngestedFraction <= 0 || !TimeLeft.IsEnough(done.Count, working.Total))
             return null;
         var known = done.Where(slice => slice.DoneAt > slice.BegunAt).Take(64).ToList();
         var usual = known.Count == 0 ? 0 : known.Average(slice => (slice.DoneAt!.Value - slice.BegunAt!.Value).TotalSeconds);
@@ -135,7 +135,7 @@ internal sealed record LoadFigures
         if (after < done.Count)
             from = done[after].DoneAt!.Value;
         var within = open + done.Take(after).Sum(slice => PartAfter(slice, from));
-        var total = load.Slices.Total / load.IngestedPart;
+        var total = load.Slices.Total / load.IngestedFraction;
         var left = TimeLeft.At(total - load.Slices.Done - open, within, working.Since(from));
         var queued = load.Slices.Total - load.Slices.Done - running.Count;
         if (!load.IngestComplete || known.Count == 0 || running.Count == 0 || queued > MaxRounds * running.Count)
@@ -178,7 +178,7 @@ internal sealed class WorkingTime
 {
     private readonly List<(DateTimeOffset From, DateTimeOffset To)> _spans = [];
 
-    /// <param name="spans">In any order; empty ones are ignored.</param>
+    /// <param name="spans">Spans in any order; empty ones are ignored.</param>
     public WorkingTime(IEnumerable<(DateTimeOffset From, DateTimeOffset To)> spans)
     {
         foreach (var (from, to) in spans.Where(span => span.To > span.From).OrderBy(span => span.From))

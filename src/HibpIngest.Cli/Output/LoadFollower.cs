@@ -46,7 +46,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
             upsert.Value = figures.Searchable;
             if (load.State is LoadState.Matching or LoadState.Held or LoadState.Notifying or LoadState.Done)
                 Start(notify);
-            notify.Description = Described(3, "subscribers told", load.Notifications.Sent, "mails");
+            notify.Description = Described(3, "notified", load.Notifications.Sent, "mails");
             notify.Value = load.State == LoadState.Done ? 1 : load.Notifications.Total > 0
                 ? (double)(load.Notifications.Total - load.Notifications.Open) / load.Notifications.Total : 0;
             if (load.IngestComplete)

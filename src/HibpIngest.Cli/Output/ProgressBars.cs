@@ -31,7 +31,7 @@ internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : Progress
             return new Text("");
         if (task.StopTime is not null || task.IsFinished)
             return new Text($"took {TableFormat.Duration(elapsed)}");
-        return new Text($"for {TableFormat.Duration(elapsed)}"
+        return new Text($"elapsed {TableFormat.Duration(elapsed)}"
             + (left(task) is { TotalSeconds: >= 0.5 } rest ? $", {TableFormat.Duration(rest)} left" : ""));
     }
 

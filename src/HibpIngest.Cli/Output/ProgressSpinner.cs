@@ -21,7 +21,7 @@ internal static class ProgressSpinner
             await using var lines = new Removal(what, time, LineLimit.Interval, (line, _) => screen.Say(line));
             return await work(lines);
         }
-        return await ProgressBars.Create(screen.Messages, new TimesColumn(TimeLeft.AccountsOfPart)).StartAsync(async context =>
+        return await ProgressBars.Create(screen.Messages, new TimesColumn(TimeLeft.AccountsPerPart)).StartAsync(async context =>
         {
             var task = context.AddTask(Markup.Escape(what), maxValue: 1);
             await using var bar = new Removal(what, time, TimeSpan.Zero, (line, value) =>
@@ -65,8 +65,8 @@ internal static class ProgressSpinner
             lock (_gate)
             {
                 var left = _left.Next(
-                    _time.GetElapsedTime(_startedAt), value.Done / TimeLeft.AccountsOfPart,
-                    (value.Total - value.Done) / TimeLeft.AccountsOfPart);
+                    _time.GetElapsedTime(_startedAt), value.Done / TimeLeft.AccountsPerPart,
+                    (value.Total - value.Done) / TimeLeft.AccountsPerPart);
                 // While one request waits for a store, others still report: the reason stays until there is progress.
                 if (value.Reason is null && value.Done == _last.Done && _last.Reason is not null && !value.Waiting)
                     return;

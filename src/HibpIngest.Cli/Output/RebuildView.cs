@@ -13,7 +13,7 @@ internal static class RebuildView
             work(new ImmediateProgress<RebuildProgress>(value =>
         {
             onProgress();
-            if (value.Written == value.WrittenBefore && value.Accounts == 0)
+            if (value.WrittenFraction == value.WrittenFractionBefore && value.Accounts == 0)
                 show($"reading: {TableFormat.Number(value.Read)} of {TableFormat.Number(value.Rows)} rows");
             else
                 show(Describe(value, time.GetElapsedTime(writingSince ??= time.GetTimestamp()), left));
@@ -22,13 +22,13 @@ internal static class RebuildView
 
     private static string Describe(RebuildProgress value, TimeSpan elapsed, TimeLeft estimate)
     {
-        var parts = value.Rows / TimeLeft.AccountsOfPart;
-        var left = estimate.Next(elapsed, (value.Written - value.WrittenBefore) * parts, (1 - value.Written) * parts) is { } time
-            ? $", {TableFormat.Duration(time)} left" : "";
+        var parts = value.Rows / TimeLeft.AccountsPerPart;
+        var (done, open) = ((value.WrittenFraction - value.WrittenFractionBefore) * parts, (1 - value.WrittenFraction) * parts);
+        var left = estimate.Next(elapsed, done, open) is { } time ? $", {TableFormat.Duration(time)} left" : "";
         var rate = elapsed < TimeSpan.FromSeconds(1) ? ""
             : $", {TableFormat.Number((long)(value.Accounts / elapsed.TotalSeconds))} a second";
-        return $"writing: {value.Written:P1} of {TableFormat.Number(value.Rows)} rows, {TableFormat.Number(value.Accounts)} accounts"
-            + $"{rate}{left}";
+        return $"writing: {value.WrittenFraction:P1} of {TableFormat.Number(value.Rows)} rows, "
+            + $"{TableFormat.Number(value.Accounts)} accounts{rate}{left}";
     }
 }
 

@@ -34,7 +34,7 @@ internal sealed class Screen
 
     public IAnsiConsole Messages { get; }
 
-    /// <summary>Formats messages as JSON lines. Null: messages are plain text.</summary>
+    /// <summary>Formats messages as JSON lines. If null, messages are plain text.</summary>
     public JsonLines? Lines { get; set; }
 
     /// <summary>True if a person watches the messages live.</summary>

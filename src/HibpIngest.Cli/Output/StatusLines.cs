@@ -21,8 +21,9 @@ internal static class StatusLines
         foreach (var blob in picture.Waiting)
         {
             yield return Warning(
-                $"{blob.Version.Name} waits for a host that ingests, since {TableFormat.Moment(blob.LastModified)}"
-                + (picture.Hosts.Any(host => host.Does(HostsView.Ingest) && !host.IsMissed(now)) ? "" : ": none is at work (hibp run)"));
+                $"{blob.Version.Name}: waiting for a host with the role 'ingest' since {TableFormat.Moment(blob.LastModified)}"
+                + (picture.Hosts.Any(host => host.HasRole(HostsView.Ingest) && !host.IsMissed(now))
+                    ? "" : ": none is running; start one: hibp run"));
         }
         foreach (var load in loads.Where(load => load.Error is not null))
         {
@@ -32,18 +33,19 @@ internal static class StatusLines
                 : Error($"load {load.Id} of {load.Breach} failed: {load.Error}");
         }
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
-            yield return Warning($"load {load.Id} of {load.Breach} is held: {load.HeldBecause}");
+            yield return Warning($"load {load.Id} of {load.Breach} waits for approval: {load.HeldBecause}");
         foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
         {
-            yield return Warning($"load {load.Id} of {load.Breach}: {Count(load.Notifications.Failed, "mail")} refused: "
+            yield return Warning($"load {load.Id} of {load.Breach}: {CountWere(load.Notifications.Failed, "mail")} refused; list them: "
                 + $"hibp mail refused {load.Breach}");
         }
         foreach (var removal in picture.Removals)
         {
-            var far = $"{LoadFigures.Percent(removal.Part)} of the accounts of {TableFormat.Count(removal.Loads.Count, "load")} are done";
+            var progress =
+                $"{LoadFigures.Percent(removal.Part)} of the accounts of {TableFormat.Count(removal.Loads.Count, "load")} removed";
             yield return HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is { } remover
-                ? Note($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {far}")
-                : Warning($"the removal of {removal.Breach} was interrupted: {far}; 'hibp breach remove {removal.Breach}' resumes it");
+                ? Note($"{removal.Breach} is being removed by {HostsView.Name(remover)}: {progress}")
+                : Warning($"the removal of {removal.Breach} was interrupted: {progress}; 'hibp breach remove {removal.Breach}' resumes it");
         }
         var ofHosts = HostsView.HeldByDead(picture.Held, picture.Hosts, now).Concat(HostsView.Unserved(picture.Queues, picture.Hosts, now))
             .Concat(HostsView.Troubles(picture.Hosts, now));
@@ -79,7 +81,7 @@ internal static class StatusLines
     {
         foreach (var load in loads)
         {
-            if (load is { Calls: { Error: { } error, IsLookedThrough: false } without } && (load.AwaitsCalls || without.IsFailed))
+            if (load is { Calls: { Error: { } error, IsSearched: false } without } && (load.AwaitsCalls || without.IsFailed))
             {
                 yield return Error(
                     $"load {load.Id} of {load.Breach}: clients can't be called: {error}"
@@ -87,18 +89,18 @@ internal static class StatusLines
             }
             if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0 || calls.Paused > 0))
                 continue;
-            var line = calls.IsLookedThrough
+            var line = calls.IsSearched
                 ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
                 : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
             if (calls.Paused > 0)
                 line += $", {TableFormat.Number(calls.Paused)} wait for paused clients (hibp clients list)";
             if (calls.Dead > 0)
-                line += $", {TableFormat.Number(calls.Dead)} given up (hibp callbacks list)";
+                line += $", {TableFormat.Number(calls.Dead)} abandoned (hibp callbacks list)";
             line = $"load {load.Id} of {load.Breach}: {line}";
             yield return calls.Dead > 0 ? Error(line) : Note(line);
         }
     }
 
-    private static string Count(int count, string what) =>
-        $"{TableFormat.Count(count, what)} {(count == 1 ? "is" : "are")}";
+    private static string CountWere(int count, string what) =>
+        $"{TableFormat.Count(count, what)} {(count == 1 ? "was" : "were")}";
 }

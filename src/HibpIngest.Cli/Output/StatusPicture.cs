@@ -13,7 +13,7 @@ internal sealed record StatusPicture(
 
     public IReadOnlyList<OpenRemoval> Removals { get; init; } = [];
 
-    /// <summary>By load, as far as it was read.</summary>
+    /// <summary>Work of each load, for the loads for which it was read.</summary>
     public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
 
     public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
@@ -23,7 +23,7 @@ internal sealed record StatusPicture(
         var hosts = register.ListHeartbeatsAsync(cancellationToken);
         var loads = await services.GetRequiredService<CallSchedule>().WithPausedAsync(
             await database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
-        var held = await database.ListHeldAsync(cancellationToken);
+        var held = await database.ListLeasesAsync(cancellationToken);
         return new StatusPicture(
             loads, await queues, await hosts, [.. held.Where(work => breach is null || work.Breach == breach)],
             breach is null ? await WaitingAsync(services.GetRequiredService<IBreachBlobs>(), register, loads, cancellationToken) : [])
@@ -76,7 +76,7 @@ internal sealed record StatusPicture(
         var waiting = new List<BreachBlob>();
         try
         {
-            // Only blobs without a load need their receipt checked, and they are few.
+            // Only blobs without a load, which are few, need their receipt checked.
             await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
             {
                 if (!taken.Contains(blob.Version) && !await receipts.HasReceiptAsync(blob.Version, cancellationToken))

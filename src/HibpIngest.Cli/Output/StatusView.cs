@@ -12,7 +12,7 @@ internal static class StatusView
         var loads = picture.Loads;
         var parts = new List<IRenderable>();
         if (loads.Count == 0)
-            parts.Add(new Text("There is no load yet; hibp drop FILE makes one.\n"));
+            parts.Add(new Text("There is no load yet. Start one: hibp drop FILE\n"));
         else
             parts.Add(Loads(picture, now, mailsPerSecond, moves));
         if (left > 0)

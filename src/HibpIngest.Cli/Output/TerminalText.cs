@@ -13,7 +13,7 @@ internal static class TerminalText
 {
     private const char Replacement = '\uFFFD';
 
-    // They join letters in Persian, Hindi and others, and the parts of an emoji.
+    // Joiners combine letters in Persian, Hindi and others, and the parts of an emoji.
     private const int NonJoiner = 0x200C;
     private const int Joiner = 0x200D;
 

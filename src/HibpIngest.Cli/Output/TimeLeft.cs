@@ -4,11 +4,11 @@ namespace HibpIngest.Cli.Output;
 internal sealed class TimeLeft
 {
     /// <summary>Accounts counted as one part, for work that is not in slices.</summary>
-    public const double AccountsOfPart = 10_000;
+    public const double AccountsPerPart = 10_000;
 
-    // With less than both, the rate is unreliable.
-    private const double FewestParts = 20;
-    private static readonly TimeSpan ShortestTime = TimeSpan.FromSeconds(30);
+    // With fewer parts or in less time, the rate is unreliable.
+    private const double MinParts = 20;
+    private static readonly TimeSpan MinTime = TimeSpan.FromSeconds(30);
 
     // The window covers both: 64 randomly timed parts have an error of an eighth, and two minutes cover the fluctuations of a busy machine.
     private const double WindowParts = 64;
@@ -21,7 +21,7 @@ internal sealed class TimeLeft
     private readonly List<(TimeSpan At, double Done)> _seen = [];
 
     /// <summary>Returns whether this much work in this much time allows an estimate.</summary>
-    public static bool IsEnough(double parts, TimeSpan worked) => parts >= FewestParts || worked >= ShortestTime;
+    public static bool IsEnough(double parts, TimeSpan worked) => parts >= MinParts || worked >= MinTime;
 
     public static bool IsWindow(double parts, TimeSpan worked) => parts >= WindowParts && worked >= WindowTime;
 

@@ -113,7 +113,7 @@ internal sealed class CommandSession : IDisposable
         });
     }
 
-    /// <param name="replicas">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
+    /// <param name="replicas">Retries and timeouts of the replicas' accounts. Null for those of the pipeline.</param>
     public async Task<ServiceProvider> OpenPasswordsAsync(CancellationToken cancellationToken, StorageOptions? replicas = null)
     {
         await RequireEmulatorAsync(cancellationToken);
@@ -153,8 +153,8 @@ internal sealed class CommandSession : IDisposable
             {
                 var storage = services.GetRequiredService<StorageAccount>().DisplayName;
                 throw new NotPossibleException($"database {database.DisplayName} and storage "
-                    + $"{storage} are not set up yet: 'hibp run' sets them up; or name the right ones by "
-                    + "HIBP_DATABASE and HIBP_STORAGE");
+                    + $"{storage} are not set up yet: run 'hibp run' to set them up, or set HIBP_DATABASE "
+                    + "and HIBP_STORAGE to the right ones");
             }
         },
         cancellationToken);
@@ -210,8 +210,8 @@ internal sealed class CommandSession : IDisposable
     {
         if (!await StoreSetup.HasSchemaAsync(database, cancellationToken))
         {
-            throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: name the right one by "
-                + "--database or HIBP_DATABASE; 'hibp run' sets a new one up");
+            throw new NotPossibleException($"database {database.DisplayName} does not exist, or is empty: set --database or "
+                + "HIBP_DATABASE to the right one, or run 'hibp run' to set up a new one");
         }
     }
 }

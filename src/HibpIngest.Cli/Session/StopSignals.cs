@@ -5,8 +5,8 @@ namespace HibpIngest.Cli.Session;
 /// <summary>Turns Ctrl+C and SIGTERM into cancellation: the first asks the command to stop, a second ends the process at once.</summary>
 internal sealed class StopSignals : IDisposable
 {
-    private const int ByInterrupt = 130;
-    private const int ByTermination = 143;
+    public const int ByInterrupt = 130;
+    public const int ByTermination = 143;
 
     private readonly CancellationTokenSource _stop = new();
     private readonly PosixSignalRegistration[] _registrations;

@@ -13,7 +13,7 @@ public static class AccountHash
     public const int RowDigits = Digits - PartitionDigits;
 
     /// <summary>Alias 64, @ 1, domain 255.</summary>
-    private const int LongestAddress = 320;
+    private const int MaxAddressBytes = 320;
 
     /// <summary>Computes the hash of <c>alias@domain</c> (lower-case ASCII).</summary>
     /// <param name="alias">At most 64 bytes.</param>
@@ -24,7 +24,7 @@ public static class AccountHash
         Justification = "it is the name by which others ask for an account, and protects nothing")]
     public static void Compute(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain, Span<byte> hash)
     {
-        Span<byte> address = stackalloc byte[LongestAddress];
+        Span<byte> address = stackalloc byte[MaxAddressBytes];
         alias.CopyTo(address);
         address[alias.Length] = (byte)'@';
         domain.CopyTo(address[(alias.Length + 1)..]);

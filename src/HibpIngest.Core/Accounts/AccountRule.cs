@@ -1,9 +1,10 @@
 namespace HibpIngest.Accounts;
 
 /// <summary>
-/// Rules for candidates, in the order in which they are checked. A rejected candidate is counted under the first rule it breaks. All rules
-/// except <see cref="NonAscii"/> are those that Have I Been Pwned publishes for its own extractor
-/// (github.com/HaveIBeenPwned/EmailAddressExtractor). The names are stored and displayed, and counts are stored by index: a contract.
+/// Rules for candidates, in the order in which they are checked. Each value is the rule that a rejected candidate breaks; its comment
+/// states what the rule requires. A candidate is counted under the first rule it breaks. All rules except <see cref="NonAscii"/> are those
+/// that Have I Been Pwned publishes for its own extractor (github.com/HaveIBeenPwned/EmailAddressExtractor). Names and order are a
+/// contract: names are stored and displayed, counts are stored by index.
 /// </summary>
 public enum AccountRule
 {
@@ -35,7 +36,7 @@ public enum AccountRule
 
     /// <summary>
     /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written in punycode
-    /// (xn--bcher-kva.de). Checked only if no other part of the address is an account.
+    /// (xn--bcher-kva.de). Not counted if a valid account was found at the same @.
     /// </summary>
     NonAscii,
 }

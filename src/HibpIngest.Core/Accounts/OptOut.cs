@@ -1,14 +1,16 @@
 namespace HibpIngest.Accounts;
 
-/// <summary>From whom the owner of an address has had it hidden.</summary>
+/// <summary>Readers that an address is hidden from, at its owner's request.</summary>
 public enum OptOutLevel
 {
     None,
 
-    /// <summary>From lookups, ranges, searches and callbacks. The verified owner of the address or of its domain still sees it.</summary>
+    /// <summary>
+    /// Hidden from lookups, ranges, searches and callbacks. The verified owner of the address or of its domain still sees it.
+    /// </summary>
     Public,
 
-    /// <summary>From every reader; it gets no mail.</summary>
+    /// <summary>Hidden from every reader; the address gets no mail.</summary>
     All,
 }
 
@@ -17,7 +19,7 @@ public sealed record OptOut(Account Account, OptOutLevel Level)
     /// <summary>Property of an account's entity, and of that of its hash, which upserts neither read nor change.</summary>
     public const string Property = "o";
 
-    // In the list of an account's marks, before all others: a reader gets both by one read, and marks are positive.
+    // These come first in the list of an account's marks, which are positive: a reader gets both by one read.
     private const int PublicMark = -1;
     private const int AllMark = -2;
 
@@ -27,7 +29,7 @@ public sealed record OptOut(Account Account, OptOutLevel Level)
     /// <summary>Returns the mark of a value of <see cref="Property"/>; 0: none. A value of a newer program hides from all.</summary>
     public static int MarkOf(string? value) => value switch { null or "" => 0, "public" => PublicMark, _ => AllMark };
 
-    /// <param name="marks">Of an account or hash, ascending.</param>
+    /// <param name="marks">Marks of an account or hash, ascending.</param>
     /// <param name="fromOwner">True if the reader is the verified owner of the address or of its domain.</param>
     public static bool Hides(IReadOnlyList<int> marks, bool fromOwner) =>
         marks.Count > 0 && (fromOwner ? marks[0] <= AllMark : marks[0] < 0);

@@ -26,7 +26,10 @@ public static class TopLevelDomains
         // The first line is "# Version 2025100500, Last Updated Sun Oct  5 07:07:01 2025 UTC"; the version starts with the date.
         var header = reader.ReadLine() ?? "";
         if (!header.StartsWith(VersionPrefix, StringComparison.Ordinal) || header.IndexOf(',') < VersionPrefix.Length + 8)
-            throw new InvalidOperationException($"{Resource} begins with IANA's version line, found '{header}'");
+        {
+            throw new InvalidOperationException($"{Resource}: expected IANA's version line ('# Version yyyyMMddNN, ...') first, found "
+                + $"'{header}'; run refresh-top-level-domains.sh");
+        }
         ListVersion = header[VersionPrefix.Length..header.IndexOf(',')];
         ListDate = DateOnly.ParseExact(ListVersion.AsSpan(0, 8), "yyyyMMdd", CultureInfo.InvariantCulture);
 

@@ -91,7 +91,7 @@ public static class Advice
         public static Exposed Of(BreachMetadata metadata)
         {
             var classes = metadata.DataClasses;
-            // Without data classes, passwords are assumed to be exposed.
+            // If a breach has no data classes, passwords are assumed to be exposed.
             return new Exposed(
                 classes.Count == 0 || classes.Any(IsPin) || Has("password", "auth token", "credential"), Has("security question"),
                 Has("credit card", "bank account", "payment", "card number"),

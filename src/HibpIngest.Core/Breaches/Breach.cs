@@ -15,7 +15,7 @@ public sealed record Breach
     /// </summary>
     public IReadOnlyList<int> Marks { get; init; } = [];
 
-    /// <summary>When the breach's first load was fully upserted and matched. Null: not yet.</summary>
+    /// <summary>When the breach's first load was fully upserted and matched. Null if none is yet.</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
     /// <summary>True if readers may see the breach: published, with a current mark, and not hidden.</summary>

@@ -26,10 +26,10 @@ public sealed record BreachMetadata
     // Properties of Have I Been Pwned's model that are derived from the load and ignored in documents.
     private static readonly string[] Kept = ["AddedDate", "ModifiedDate", "PwnCount", "LogoPath"];
 
-    /// <summary>Null: the file's name is the breach's name.</summary>
+    /// <summary>Name of the breach. If null, it is the file's name.</summary>
     public string? Name { get; init; }
 
-    /// <summary>Display name. Null: the breach's name is displayed.</summary>
+    /// <summary>Display name. If null, the breach's name is displayed.</summary>
     public string? Title { get; init; }
     public string? Domain { get; init; }
     public DateOnly? BreachDate { get; init; }
@@ -115,7 +115,7 @@ public sealed record BreachMetadata
     private static BreachMetadata Read(JsonElement root, BreachMetadata metadata)
     {
         if (root.ValueKind != JsonValueKind.Object)
-            throw new BadInputException($"the breach's metadata is a JSON object, found {root.ValueKind}");
+            throw new BadInputException($"the breach's metadata: expected a JSON object, found {root.ValueKind}; fix the file");
         foreach (var property in root.EnumerateObject())
             metadata = Apply(metadata, property.Name.ToLowerInvariant(), property.Value);
         return metadata;

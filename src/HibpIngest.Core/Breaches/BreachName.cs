@@ -51,7 +51,7 @@ public static partial class BreachName
         if (NameText.HoldsAt(blob))
         {
             throw new BadInputException(
-                "a breach's name and its folders must not contain @, %40 or another form of it; rename the file or the folder");
+                "a breach's name and its folders must not contain an @ or an encoded one (such as %40); rename the file or the folder");
         }
         if (NameText.HoldsControl(blob))
         {
@@ -64,12 +64,12 @@ public static partial class BreachName
     public static void Check(string name)
     {
         if (name.Length is 0 or > MaxLength)
-            throw new BadInputException($"a breach's name has 1 to {MaxLength} characters, this one has {name.Length}");
+            throw new BadInputException($"a breach's name: expected 1 to {MaxLength} characters, found {name.Length}");
         // An @ could make the name an address, and names are logged.
         if (NameText.HoldsAt(name) || name.AsSpan().IndexOfAny("/\\\"'<>") >= 0 || name.Any(char.IsControl))
         {
             throw new BadInputException(
-                "a breach's name must not contain @ (nor %40 or another form of it), / \\ \" ' < > or control characters; "
+                "a breach's name must not contain an @ or an encoded one (such as %40), / \\ \" ' < > or control characters; "
                 + "rename the file or the breach");
         }
     }

@@ -12,7 +12,9 @@ public sealed record Load
     /// </summary>
     public int Mark { get; init; }
 
-    /// <summary>Since when the mark is current. Null: it isn't (not matched yet, failed before, replaced, or being removed).</summary>
+    /// <summary>
+    /// Time at which the mark became current. Null: it is not current (not matched yet, failed before, replaced, or being removed).
+    /// </summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
     /// <summary>The load of the same blob name that was published in place of this one.</summary>
@@ -28,15 +30,15 @@ public sealed record Load
     /// <summary>Attempts since the last progress. Exceeding the maximum means that the load crashes its process each time.</summary>
     public int Attempts { get; init; }
 
-    /// <summary>When the message for the current state (match, mail) was last sent.</summary>
+    /// <summary>Time at which the message for the current state (match, mail) was last sent.</summary>
     public DateTimeOffset? MessageSentAt { get; init; }
 
-    /// <summary>Notifications up to this number have a message.</summary>
-    public int MailsQueued { get; init; }
+    /// <summary>Highest number of a notification for which a message was sent.</summary>
+    public int LastQueuedNotification { get; init; }
     public required BlobVersion Blob { get; init; }
     public required LoadState State { get; init; }
 
-    /// <summary>Everything its positions depend on. A rerun uses these values, not the current ones.</summary>
+    /// <summary>Everything that the load's positions depend on. A rerun uses these values, not the current ones.</summary>
     public required LoadSettings Settings { get; init; }
     public required LoadCheckpoint Checkpoint { get; init; }
 
@@ -63,36 +65,36 @@ public sealed record Load
     public required DateTimeOffset StartedAt { get; init; }
     public DateTimeOffset? IngestedAt { get; init; }
 
-    /// <summary>When the last slice was completed.</summary>
+    /// <summary>Time at which the last slice was completed.</summary>
     public DateTimeOffset? UpsertedAt { get; init; }
 
-    /// <summary>When the load was done or failed.</summary>
+    /// <summary>Time at which the load was done or failed.</summary>
     public DateTimeOffset? FinishedAt { get; init; }
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
     /// <summary>Expiry of a lease that its owner never released, because the owner crashed.</summary>
     public DateTimeOffset? LeaseRanOutAt { get; init; }
 
-    /// <summary>Catalogue version at the last change to what the journal records of this load.</summary>
-    public long JournalVersion { get; init; }
+    /// <summary>Catalogue version of the last change that the journal must record.</summary>
+    public long ChangedVersion { get; init; }
 
-    /// <summary>Catalogue version recorded in the newest journal document of this load. Null: there is no document.</summary>
+    /// <summary>Catalogue version that the journal has recorded. Null: the journal has no document of this load.</summary>
     public long? JournaledVersion { get; init; }
 
-    /// <summary>When the message for writing the journal was last sent.</summary>
+    /// <summary>Time at which the message for writing the journal was last sent.</summary>
     public DateTimeOffset? JournalMessageAt { get; init; }
 
     /// <summary>One line: why writing the journal failed.</summary>
     public string? JournalError { get; init; }
 
-    /// <summary>Progress of the calls to clients. Null: no client is called for this load.</summary>
+    /// <summary>Progress of the callbacks. Null: no client is called for this load.</summary>
     public CallProgress? Calls { get; init; }
 
-    /// <summary>True if calls are outstanding: slices still to be searched, or calls to clients that aren't paused.</summary>
+    /// <summary>True if callbacks are outstanding: slices still to be searched, or callbacks to clients that aren't paused.</summary>
     public bool AwaitsCalls => Calls is { } calls
-        && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsLookedThrough: false, IsFailed: false }));
+        && (calls.Open > calls.Paused || (PublishedAt is not null && calls is { IsSearched: false, IsFailed: false }));
 
-    public bool IsJournaled => JournaledVersion >= JournalVersion;
+    public bool IsJournaled => JournaledVersion >= ChangedVersion;
 
     /// <summary>
     /// True if the load still has to be written to the journal: it is published and not up to date there, and its rows or its segments
@@ -103,15 +105,15 @@ public sealed record Load
     public long Entities { get; init; }
 
     /// <summary>Fraction of the archive that has been read and committed, 0 to 1.</summary>
-    public double IngestedPart =>
+    public double IngestedFraction =>
         IngestComplete ? 1 : Checkpoint.BlobBytes > 0 ? Math.Clamp((double)Checkpoint.BlobBytesRead / Checkpoint.BlobBytes, 0, 1) : 0;
 
     /// <summary>
     /// Fraction of the archive whose accounts are searchable, 0 to 1: the fraction read times the fraction of its slices that are done. 1
     /// for a published load, even while slices are being rewritten; 0 for a load that is being removed.
     /// </summary>
-    public double SearchablePart =>
-        Removing ? 0 : PublishedAt is not null ? 1 : Slices.Total > 0 ? IngestedPart * Slices.Done / Slices.Total : 0;
+    public double SearchableFraction =>
+        Removing ? 0 : PublishedAt is not null ? 1 : Slices.Total > 0 ? IngestedFraction * Slices.Done / Slices.Total : 0;
 
     public NotificationCounts Notifications { get; init; } = new(0, 0, 0);
 }
@@ -149,7 +151,7 @@ public sealed record LoadHead
     public int Mark { get; init; }
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
-    /// <summary>When the message for the current state (match, mail) was last sent.</summary>
+    /// <summary>Time at which the message for the current state (match, mail) was last sent.</summary>
     public DateTimeOffset? MessageSentAt { get; init; }
 
     /// <summary>Nothing may be written for this load any more: it is superseded, restarted as another load, or being removed.</summary>
@@ -171,15 +173,15 @@ public sealed record NewLoad(long Id, string Breach, BlobVersion Blob, LoadSetti
     public string? HeldBecause { get; init; }
 }
 
-/// <summary>Progress of a load's calls to clients.</summary>
-/// <param name="IsLookedThrough">All slices were searched, so the set of calls is complete.</param>
+/// <summary>Progress of a load's callbacks.</summary>
+/// <param name="IsSearched">All slices were searched, so the set of calls is complete.</param>
 /// <param name="Calls">Calls known so far, in any state.</param>
 /// <param name="Open">Calls still to be made.</param>
-/// <param name="Dead">Calls that were given up; an operator decides about them.</param>
+/// <param name="Dead">Calls that were abandoned after the time limit; an operator retries or drops them.</param>
 /// <param name="Error">One line: why slices could not be searched. Null: no error.</param>
 /// <param name="MessagesAt">When the messages for searching the slices were last sent.</param>
 public sealed record CallProgress(
-    bool IsLookedThrough, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
+    bool IsSearched, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
 {
     /// <summary>A slice could not be read. No slice is searched until an operator retries (hibp callbacks retry).</summary>
     public bool IsFailed { get; init; }

@@ -45,7 +45,7 @@ public sealed record PublicBreach
     /// <summary>URL of the disclosure. Null: not disclosed.</summary>
     public string? DisclosureUrl { get; init; }
 
-    /// <summary>For example "Email addresses", "Passwords"; sorted.</summary>
+    /// <summary>Kinds of exposed data, such as "Email addresses"; sorted.</summary>
     public IReadOnlyList<string> DataClasses { get; init; } = [];
 
     /// <inheritdoc cref="BreachFlags.Verified"/>

@@ -16,7 +16,7 @@ public sealed record Slice
     public int Attempts { get; init; }
     public string? Error { get; init; }
 
-    /// <summary>When its message was last recorded as sent.</summary>
+    /// <summary>Time at which its message was last recorded as sent.</summary>
     public DateTimeOffset? QueuedAt { get; init; }
     public DateTimeOffset? DoneAt { get; init; }
 }

@@ -7,8 +7,8 @@ namespace HibpIngest.Breaches;
 public sealed record Subscription(string Email, string? Domain);
 
 /// <summary>A subscription to remove, together with its pending notifications.</summary>
-/// <param name="Domain">The subscribed domain; null: all subscriptions of the address.</param>
-/// <param name="Suppression">Prevents an import from adding the subscription again; null: an import may add it again.</param>
+/// <param name="Domain">The subscribed domain; null for all subscriptions of the address.</param>
+/// <param name="Suppression">Suppression that prevents an import from adding the subscription again; null if an import may add it.</param>
 public sealed record SubscriberRemoval(string Email, string? Domain, Suppression? Suppression);
 
 /// <summary>Prevents an import from adding an address, or one of its subscriptions, again.</summary>
@@ -16,7 +16,7 @@ public sealed record SubscriberRemoval(string Email, string? Domain, Suppression
 /// <param name="At">Start of the suppression, in whole seconds.</param>
 public sealed record Suppression(string Hash, SuppressionReason Reason, DateTimeOffset At);
 
-/// <summary>Why an address must not be notified, even if it is imported again.</summary>
+/// <summary>Reason why an address must not be notified, even if it is imported again.</summary>
 public enum SuppressionReason
 {
     Unsubscribed,

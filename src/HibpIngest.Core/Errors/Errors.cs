@@ -21,7 +21,7 @@ public sealed class NotPossibleException(string message) : HibpException(message
 /// </summary>
 public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner)
 {
-    /// <param name="operation">The failed call, without a key or an address: "listing of breaches".</param>
+    /// <param name="operation">The failed call, without a key or an address: "listing breaches".</param>
     /// <param name="cause">Equal for all operations that fail for the same reason.</param>
     public StoreUnavailableException(string operation, string cause)
         : this($"{operation} failed: {cause}") => Cause = cause;

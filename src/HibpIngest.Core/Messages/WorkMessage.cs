@@ -29,7 +29,7 @@ public abstract record WorkMessage
     /// <summary>W3C trace context of the sender.</summary>
     public string? Traceparent { get; init; }
 
-    /// <summary>How often this message was deferred because a store was unavailable; the delay grows with it.</summary>
+    /// <summary>Number of times that this message was deferred because a store was unavailable; the delay grows with it.</summary>
     public int Deferrals { get; init; }
 
     public static string QueueOf(Type message) =>
@@ -82,7 +82,7 @@ public sealed class UnreadableMessageException(string message) : HibpException(m
 
 public static class MessageSending
 {
-    /// <param name="delay">How long the message stays invisible, at most 7 days less a margin.</param>
+    /// <param name="delay">Time for which the message stays invisible, at most 7 days less a margin.</param>
     public static Task SendAsync(
         this IMessageQueues queues, WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
         queues.Get(message.GetQueue()).SendAsync(message.ToJson(), delay, cancellationToken);

@@ -25,7 +25,7 @@ public sealed record CommandMessage : WorkMessage
         }
         catch (Exception e) when (e is CryptographicException or FormatException or JsonException)
         {
-            // Without the inner exception, which could repeat the content.
+            // The inner exception is left out: it could repeat the content.
             throw new UnreadableMessageException(
                 "the command can't be opened: HIBP_COMMAND_PUBLIC_KEY of the web app and HIBP_COMMAND_KEY of this host must be a pair");
         }
@@ -34,10 +34,10 @@ public sealed record CommandMessage : WorkMessage
     protected override bool IsComplete() => !string.IsNullOrEmpty(Sealed);
 }
 
-/// <summary>Something that a person wants done, on a page or by a link in a mail.</summary>
+/// <summary>A request that a person makes on a page or by a link in a mail.</summary>
 public sealed record PersonCommand(CommandKind Kind)
 {
-    /// <summary>For how long a command may wait in the queue; the ids of applied ones are kept longer.</summary>
+    /// <summary>Maximum time that a command may wait in the queue; the ids of applied commands are kept longer.</summary>
     public static readonly TimeSpan MaxAge = TimeSpan.FromDays(7);
 
     private static readonly JsonSerializerOptions Json = new(JsonSerializerDefaults.Web)
@@ -54,7 +54,7 @@ public sealed record PersonCommand(CommandKind Kind)
     /// <summary>Random; a command that arrives again is recognised by it.</summary>
     public Guid Id { get; init; }
 
-    /// <summary>When it was given. Commands whose time is further than <see cref="MaxAge"/> from now are ignored.</summary>
+    /// <summary>Time of the command. Commands whose time is further than <see cref="MaxAge"/> from now are ignored.</summary>
     public DateTimeOffset At { get; init; }
 
     /// <summary>The address that the command is about, trimmed and in lower case.</summary>
@@ -66,7 +66,7 @@ public sealed record PersonCommand(CommandKind Kind)
     /// <summary>Token of the followed link.</summary>
     public string? Token { get; init; }
 
-    /// <summary>From whom the address shall be hidden.</summary>
+    /// <summary>Readers that the address is to be hidden from.</summary>
     public OptOutLevel Level { get; init; }
 
     /// <summary>Hash of the API key that shall get <see cref="Domain"/>.</summary>

@@ -31,7 +31,7 @@ public sealed record ApiKey
     /// <summary>Domains that the owner controls, lower-case, sorted.</summary>
     public IReadOnlyList<string> Domains { get; init; } = [];
 
-    /// <summary>Number of the callback client that owns the key (<see cref="CallbackClient.Number"/>). Null: no client owns it.</summary>
+    /// <summary>Number of the callback client that owns the key (<see cref="CallbackClient.Number"/>). Null if no client owns it.</summary>
     public int? Client { get; init; }
     public DateTimeOffset CreatedAt { get; init; }
 

@@ -8,7 +8,9 @@ public sealed record CallbackDelivery
     public required BreachFlags Flags { get; init; }
     public required int Calls { get; init; }
 
-    /// <summary>Bitmap of the accepted calls, in their order, counted from the least significant bit of byte 0. Null: none.</summary>
+    /// <summary>
+    /// Bitmap of the accepted calls, in their order, counted from the least significant bit of byte 0. Null if none was accepted.
+    /// </summary>
     public byte[]? Done { get; init; }
     public int Answered { get; init; }
 
@@ -20,7 +22,7 @@ public readonly record struct CallbackKey(int Client, long Load, int Slice);
 
 /// <param name="Done">See <see cref="CallbackDelivery.Done"/>.</param>
 /// <param name="Answered">Number of bits set in <paramref name="Done"/>.</param>
-/// <param name="Error">One line: why calls failed; null: none failed.</param>
+/// <param name="Error">Why calls failed, in one line. Null if none failed.</param>
 /// <param name="Pause">If all remaining calls failed: the delay before the next attempt.</param>
 public sealed record CallbackResult(
     CallbackKey Key, byte[] Done, int Answered, CallbackState State, string? Error = null, TimeSpan? Pause = null)
@@ -36,7 +38,7 @@ public enum CallbackState
 
     Done,
 
-    /// <summary>The remaining calls were given up; an operator decides about them.</summary>
+    /// <summary>The remaining calls were abandoned; an operator retries or drops them.</summary>
     Dead,
 
     /// <summary>
@@ -47,26 +49,26 @@ public enum CallbackState
 
 /// <summary>A lease on a client: only its owner calls the client.</summary>
 /// <param name="Failures">Consecutive pauses of the client because no call succeeded.</param>
-/// <param name="FailingSince">Since when no attempted call was accepted; null: the last call was accepted.</param>
-/// <param name="Pause">Not null: no lease was acquired; the client is free, but must not be called for this long.</param>
+/// <param name="FailingSince">Since when no attempted call was accepted. Null if the last call was accepted.</param>
+/// <param name="Pause">How long the client must not be called. If set, no lease was acquired, although the client is free.</param>
 public sealed record CallbackTurn(int Failures, DateTimeOffset? FailingSince, TimeSpan? Pause = null);
 
 /// <param name="Failures">See <see cref="CallbackTurn"/>.</param>
-/// <param name="Pause">How long the client must not be called; null: no pause.</param>
-/// <param name="CallTime">Approximate duration of a call; null: none was made.</param>
+/// <param name="Pause">How long the client must not be called. Null if there is no pause.</param>
+/// <param name="CallTime">Approximate duration of a call. Null if none was made.</param>
 public sealed record CallbackTurnEnd(int Failures, bool HasAnswered, bool HasFailed, TimeSpan? Pause, TimeSpan? CallTime);
 
 /// <summary>State of the calls to one client for one breach.</summary>
 /// <param name="Open">Calls still to be made.</param>
-/// <param name="Dead">Calls that were given up.</param>
+/// <param name="Dead">Calls that were abandoned.</param>
 /// <param name="Dropped">Calls that will not be made.</param>
-/// <param name="OldestOpen">When the oldest open delivery was recorded; null: none is open.</param>
-/// <param name="Error">One line: why calls failed; null: none failed.</param>
+/// <param name="OldestOpen">When the oldest open delivery was recorded. Null if none is open.</param>
+/// <param name="Error">Why calls failed, in one line. Null if none failed.</param>
 public sealed record CallbackSummary(
     int Client, string Breach, long Open, long Dead, long Answered, long Dropped, DateTimeOffset? OldestOpen, string? Error);
 
 /// <summary>State of a client, derived from the calls to it.</summary>
-/// <param name="OldestFor">Age of the oldest delivery that may be made now; null: there is none.</param>
-/// <param name="CallTime">Approximate duration of recent calls; null: none was made yet.</param>
+/// <param name="OldestFor">Age of the oldest delivery that may be made now. Null if there is none.</param>
+/// <param name="CallTime">Approximate duration of recent calls. Null if none was made yet.</param>
 /// <param name="IsDue">A delivery is due, no process holds the client's lease, and a message for it can no longer be in transit.</param>
 public sealed record CallbackHealth(int Client, TimeSpan? OldestFor, TimeSpan? CallTime, bool IsDue);

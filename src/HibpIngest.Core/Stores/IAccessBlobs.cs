@@ -45,9 +45,9 @@ public enum BlockAppend
     NoBlob,
 }
 
-/// <param name="ModifiedAt">When it was last appended to or marked.</param>
-/// <param name="SentAt">When a message was sent for it; null: never.</param>
-/// <param name="Version">For <see cref="IAccessBlobs.MarkAsync"/>.</param>
+/// <param name="ModifiedAt">Time of the last append or change of state.</param>
+/// <param name="SentAt">Time at which a message was sent for the blob; null: never.</param>
+/// <param name="Version">Version that <see cref="IAccessBlobs.MarkAsync"/> requires to be unchanged.</param>
 public sealed record AccessBlob(
     string Name, long Bytes, DateTimeOffset ModifiedAt, AccessBlobState State, DateTimeOffset? SentAt, string Version);
 
@@ -60,6 +60,6 @@ public enum AccessBlobState
     /// <summary>No further blocks are appended.</summary>
     Sealed,
 
-    /// <summary>Its records are in table <c>hibpusage</c>.</summary>
+    /// <summary>The blob's records are counted in table <c>hibpusage</c>.</summary>
     Counted,
 }

@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The calls to clients, open and completed. A delivery is made while its load sends, as defined by <see cref="ICallSlices"/>.
+/// The callbacks to clients, open and completed. A delivery is made while its load sends, as defined by <see cref="ICallSlices"/>.
 /// </summary>
 public interface ICallbacks
 {
@@ -13,8 +13,8 @@ public interface ICallbacks
     Task<IReadOnlyList<CallbackDelivery>> ListDueDeliveriesAsync(int client, int limit, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed calls is given
-    /// up if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
+    /// Records the progress of deliveries and renews the owner's lease on the client, if it is live. A delivery with failed calls is
+    /// abandoned if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
     /// </summary>
     /// <param name="others">Further deliveries in progress.</param>
     /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null: another owner holds the
@@ -25,9 +25,9 @@ public interface ICallbacks
 
     /// <summary>
     /// Releases the owner's lease on the client. If calls were attempted for all of <paramref name="giveUpAfter"/> and none was accepted,
-    /// all deliveries that could have been made and were recorded at least that long ago are given up.
+    /// all deliveries that could have been made and were recorded at least that long ago are abandoned.
     /// </summary>
-    /// <returns>When the next delivery is due, so that a message must be sent; null: none is due within <paramref name="ahead"/>.</returns>
+    /// <returns>Delay until the next delivery, which needs a message; null: none is due within <paramref name="ahead"/>.</returns>
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
@@ -41,13 +41,13 @@ public interface ICallbacks
     /// <summary>Returns all deliveries, summarised by client and breach.</summary>
     Task<IReadOnlyList<CallbackSummary>> ListCallbacksAsync(CancellationToken cancellationToken);
 
-    /// <summary>Reopens deliveries that were given up.</summary>
+    /// <summary>Reopens deliveries that were abandoned.</summary>
     /// <param name="client">Null: all clients.</param>
     /// <param name="breach">Null: all breaches.</param>
     /// <returns>The number of reopened calls.</returns>
     Task<long> RetryDeliveriesAsync(int? client, string? breach, CancellationToken cancellationToken);
 
-    /// <summary>Drops deliveries that were given up: their remaining calls are not made.</summary>
+    /// <summary>Drops deliveries that were abandoned: their remaining calls are not made.</summary>
     /// <param name="client">Null: all clients.</param>
     /// <param name="breach">Null: all breaches.</param>
     /// <param name="withOpen">Drop open deliveries too.</param>

@@ -27,7 +27,7 @@ public interface ICatalogueBlobs
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
 }
 
-/// <param name="Bytes">As stored: JSON is gzipped, a logo is not.</param>
+/// <param name="Bytes">Content as it is stored: JSON is gzipped, a logo is not.</param>
 /// <param name="IsGzip">Stored with Content-Encoding gzip.</param>
 /// <param name="Tag">Identifies the content: equal for equal content, ASCII; stored with the blob.</param>
 public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string ContentType, bool IsGzip, string Tag);
@@ -36,6 +36,6 @@ public sealed record CatalogueContent(ReadOnlyMemory<byte> Bytes, string Content
 public sealed record CatalogueEntry(string Name, long Version, string Tag, string ETag);
 
 /// <param name="Version">The catalogue's version when the blob was written.</param>
-/// <param name="Bytes">As stored; empty if unchanged.</param>
+/// <param name="Bytes">Content as it is stored; empty if unchanged.</param>
 /// <param name="IsUnchanged">The blob still has the known ETag.</param>
 public sealed record CatalogueBlob(string ETag, long Version, ReadOnlyMemory<byte> Bytes, bool IsUnchanged);

@@ -16,6 +16,7 @@ public interface IDatabaseState
     Task UpgradeAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns a setting of the database that slows the work down without making it incorrect, with advice.</summary>
+    /// <returns>Null if the settings are right.</returns>
     Task<(string Found, string Advice)?> CheckSetUpAsync(CancellationToken cancellationToken);
 
     /// <returns>Null if there is none yet.</returns>

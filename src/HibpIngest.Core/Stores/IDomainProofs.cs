@@ -16,15 +16,15 @@ public interface IDomainProofs
     /// Deletes a proof and the subscription that has the domain by it, unless the proof was replaced since it was listed. Keeps a request
     /// to prove the domain again.
     /// </summary>
-    /// <returns>False if it was replaced or is gone.</returns>
+    /// <returns>False if the proof was replaced or deleted.</returns>
     Task<bool> EndProofAsync(CheckedProof listed, CancellationToken cancellationToken);
 
     /// <summary>Deletes a proof only. The domain stays with its holder, and is never checked again.</summary>
-    /// <param name="holder">As in <see cref="DomainProof"/>.</param>
+    /// <param name="holder"><see cref="DomainProof.Holder"/>.</param>
     Task DeleteProofAsync(string holder, string domain, CancellationToken cancellationToken);
 }
 
-/// <param name="Holder">Who has the domain by it: the hash of an API key, or the <see cref="HolderOf">id of a subscription</see>.</param>
+/// <param name="Holder">Holder of the domain: the hash of an API key, or the <see cref="HolderOf">id of a subscription</see>.</param>
 /// <param name="Domain">Lower-case ASCII.</param>
 public sealed record DomainProof(string Holder, string Domain, ProofKind Kind)
 {
@@ -37,7 +37,7 @@ public sealed record DomainProof(string Holder, string Domain, ProofKind Kind)
     public static string HolderOf(Guid subscription) => subscription.ToString("D");
 }
 
-/// <param name="FailedAt">When the last check failed; null: it succeeded.</param>
+/// <param name="FailedAt">Time of the last check, if it failed; null: it succeeded.</param>
 public sealed record CheckedProof(DomainProof Proof, DateTimeOffset CheckedAt, DateTimeOffset? FailedAt);
 
 /// <summary>How a domain is proven. The names are stored: a contract.</summary>

@@ -1,10 +1,10 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What a domain's owner has published to prove it.</summary>
+/// <summary>Reads the records and files that a domain's owner has published to prove it.</summary>
 public interface IDomainRecords
 {
     /// <summary>Returns the TXT records of a domain; none if it has none, or doesn't exist.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">The DNS gave no answer.</exception>
+    /// <exception cref="Errors.StoreUnavailableException">DNS did not respond.</exception>
     Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken);
 
     /// <summary>

@@ -25,7 +25,7 @@ public interface IJournalBlobs
 
     /// <summary>Writes a large blob atomically. After cancellation there is no blob.</summary>
     /// <param name="content">Read once, forward, to its end.</param>
-    /// <returns>As for <see cref="WriteAsync"/>.</returns>
+    /// <returns>The same as <see cref="WriteAsync"/>.</returns>
     Task<bool> UploadAsync(string name, Stream content, CancellationToken cancellationToken);
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 }

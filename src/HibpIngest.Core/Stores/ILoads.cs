@@ -32,7 +32,7 @@ public interface ILoads
 
     /// <summary>Returns when these loads were worked on, in the given order. A removed load has no slices.</summary>
     Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
-    Task<IReadOnlyList<HeldWork>> ListHeldAsync(CancellationToken cancellationToken);
+    Task<IReadOnlyList<HeldWork>> ListLeasesAsync(CancellationToken cancellationToken);
 
     /// <summary>Records that the message for the load's state (match, mail) was sent.</summary>
     Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
@@ -72,18 +72,18 @@ public static class LoadsExtensions
         await loads.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
 }
 
-/// <summary>When a load was worked on, as recorded in the database.</summary>
-/// <param name="Slices">In order.</param>
-/// <param name="FirstMailAt">When its first notification was sent or refused; null: none was.</param>
-/// <param name="LastMailAt">When its last notification was sent or refused.</param>
+/// <summary>The times at which a load was worked on, as recorded in the database.</summary>
+/// <param name="Slices">The slices, by number.</param>
+/// <param name="FirstMailAt">Time at which the first notification was sent or refused; null: none was.</param>
+/// <param name="LastMailAt">Time at which the last notification was sent or refused.</param>
 public sealed record LoadWork(long Load, IReadOnlyList<SliceTimes> Slices, DateTimeOffset? FirstMailAt, DateTimeOffset? LastMailAt);
 
-/// <summary>When a slice was worked on.</summary>
-/// <param name="CommittedAt">When its rows were committed, or when it was last requeued.</param>
+/// <summary>The times at which a slice was worked on.</summary>
+/// <param name="CommittedAt">Time at which its rows were committed, or it was last requeued.</param>
 /// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null: no attempt is
 /// running, or the start is unknown.</param>
-/// <param name="DoneAt">When it was completed; null: it is open.</param>
-/// <param name="Part">Fraction of its transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
+/// <param name="DoneAt">Time at which it was completed; null: it is open.</param>
+/// <param name="Part">Fraction of the transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
 public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOffset? BegunAt, DateTimeOffset? DoneAt, double Part = 0);
 
 /// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>

@@ -66,10 +66,10 @@ public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string?
     public TimeSpan Lease { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>Returns the number of parts for an exact count of this many rows.</summary>
-    public int CountParts(long rows) => (int)Math.Clamp((rows + CountRows - 1) / CountRows, 1, LargestCountParts);
+    public int CountParts(long rows) => (int)Math.Clamp((rows + CountRows - 1) / CountRows, 1, MaxCountParts);
 
     /// <summary>The part of an account depends on some of its characters, which yield no more parts than this.</summary>
-    private const int LargestCountParts = 1_000;
+    private const int MaxCountParts = 1_000;
 
     /// <summary>Returns whether a load with this metadata waits for an operator.</summary>
     public bool Holds(BreachMetadata metadata) => Hold || metadata.Notify == NotifyMode.Hold;

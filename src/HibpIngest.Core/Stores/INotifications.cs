@@ -13,7 +13,7 @@ public interface INotifications
     /// </summary>
     /// <returns>The loads that are held now.</returns>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>
-    Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken);
+    Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string reason, CancellationToken cancellationToken);
 
     /// <summary>Returns the load's notifications numbered first..last in order, in any state, for a preview.</summary>
     Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken);
@@ -28,23 +28,24 @@ public interface INotifications
     Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Resets the queued mails of a notifying load for which no message was sent for this long (or since it entered the state): its
-    /// messages must be sent again, from the first waiting notification.
+    /// If no message was sent for a notifying load for <paramref name="age"/> (or since it entered the state), resets its queue position to
+    /// the first waiting notification, so that the caller sends the messages again.
     /// </summary>
     /// <returns>True for the one caller that must send them.</returns>
     Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Makes deferred notifications of a notifying load claimable whose delay has passed; at most <paramref name="limit"/>.
+    /// Ends the deferral of up to <paramref name="limit"/> notifications of a notifying load whose delay has passed, so that they can be
+    /// claimed.
     /// </summary>
     /// <returns>Their numbers, ascending.</returns>
-    Task<IReadOnlyList<int>> ClaimDueNotificationsAsync(long load, int limit, CancellationToken cancellationToken);
+    Task<IReadOnlyList<int>> EndDeferralsAsync(long load, int limit, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Reserves the time that this many mails take at the rate of the whole system, and claims notifications for the owner until the lease
-    /// expires: those numbered first..last that are not sent, failed, deferred, or claimed by another owner whose claim is live. Each claim
-    /// counts as an attempt. Claims nothing if the load isn't notifying (an old message must not send mails that are held or being matched
-    /// again), or while its breach is hidden.
+    /// Claims up to order.Limit of the notifications first..last for order.Owner until the lease expires, and reserves sending time for
+    /// them at order.PerSecond. Skips notifications that are sent, failed, deferred, or claimed by another owner whose claim is live. Each
+    /// claim counts as an attempt. Claims nothing if the load isn't notifying (an old message must not send mails that are held or being
+    /// matched again), or while its breach is hidden.
     /// </summary>
     Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
 
@@ -52,7 +53,7 @@ public interface INotifications
     /// Records that a notification was sent, or permanently refused. Recorded only if the owner holds the claim, or none does.
     /// </summary>
     /// <param name="refusal">Null: it was sent.</param>
-    Task<NotificationEnd> CompleteNotificationAsync(
+    Task<NotificationOutcome> CompleteNotificationAsync(
         long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken);
 
     /// <summary>
@@ -60,7 +61,7 @@ public interface INotifications
     /// no new one before <paramref name="delay"/> has passed. If it was first deferred at least <paramref name="giveUpAfter"/> ago, it is
     /// permanently refused. Recorded as in <see cref="CompleteNotificationAsync"/>.
     /// </summary>
-    Task<NotificationEnd> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
+    Task<NotificationOutcome> DeferNotificationAsync(long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter,
         CancellationToken cancellationToken);
 
     /// <summary>
@@ -75,23 +76,25 @@ public interface INotifications
 
 /// <param name="Limit">Maximum number of claims; the lowest numbers are claimed first.</param>
 /// <param name="PerSecond">Mails per second of the whole system.</param>
-/// <param name="Ahead">If the send time of the first mail lies further ahead than this, nothing is claimed and no time is reserved.</param>
-public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Limit, double PerSecond, TimeSpan Ahead);
+/// <param name="MaxLeadTime">
+/// If the send time of the first mail lies further ahead than this, nothing is claimed and no time is reserved.
+/// </param>
+public sealed record ClaimOrder(string Owner, TimeSpan Lease, int Limit, double PerSecond, TimeSpan MaxLeadTime);
 
-/// <param name="Claimed">In order.</param>
-/// <param name="OthersHeld">Another owner holds some of the others.</param>
-public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool OthersHeld)
+/// <param name="Claimed">The claimed notifications, by number.</param>
+/// <param name="HeldByOthers">Another owner holds some of the notifications that were not claimed.</param>
+public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, bool HeldByOthers)
 {
     public static readonly NotificationClaims None = new([], false);
 
     /// <summary>Delay until the time reserved for the first mail.</summary>
     public TimeSpan StartsIn { get; init; }
 
-    /// <summary>Delay until the system's rate has free time: nothing was claimed. Null: time was available.</summary>
-    public TimeSpan? NoneBefore { get; init; }
+    /// <summary>Delay after which sending time is available again; nothing was claimed. Null: time was available.</summary>
+    public TimeSpan? RetryAfter { get; init; }
 
     /// <summary>There are more to claim than the maximum.</summary>
-    public bool More { get; init; }
+    public bool HasMore { get; init; }
 }
 
 /// <summary>The permanent refusal of a mail.</summary>
@@ -102,8 +105,8 @@ public sealed record MailRefusal(string Error, bool IsUnknown = false);
 /// <param name="Recorded">False: another owner has claimed or completed it.</param>
 /// <param name="MayContinue">Its load is still notifying and its breach not hidden: the next mail may be sent.</param>
 /// <param name="Refused">It was deferred for too long, and is permanently refused.</param>
-/// <param name="Unknown">How often in a row a mail of the subscription was refused because the address does not exist.</param>
-public readonly record struct NotificationEnd(bool Recorded, bool MayContinue, bool Refused = false, int Unknown = 0);
+/// <param name="UnknownInARow">How often in a row a mail of the subscription was refused because the address does not exist.</param>
+public readonly record struct NotificationOutcome(bool Recorded, bool MayContinue, bool Refused = false, int UnknownInARow = 0);
 
 /// <param name="MaySend">The load is notifying, and its breach isn't hidden.</param>
 /// <param name="Queued">Notifications up to this number have a message.</param>

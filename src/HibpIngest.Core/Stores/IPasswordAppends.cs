@@ -19,7 +19,7 @@ public interface IPasswordAppends
     Task AddAsync(AppendTransaction transaction, CancellationToken cancellationToken);
 
     /// <returns>Null if it has none with that id.</returns>
-    Task<AppendTransaction?> FindAsync(string subscription, Guid id, CancellationToken cancellationToken);
+    Task<AppendTransaction?> FindAsync(string submitter, Guid id, CancellationToken cancellationToken);
 
     /// <summary>Replaces the version of a transaction that was read (If-Match).</summary>
     /// <returns>The new version; null if the transaction was changed or deleted by another writer.</returns>

@@ -4,12 +4,13 @@ namespace HibpIngest.Stores;
 /// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
-public interface IPasswordBlobs : IGrowingBlobs
+public interface IPasswordBlobs : IAppendBlobs
 {
     const string Container = "passwords";
 
     /// <summary>Used instead of a version: matches any version, and a missing blob.</summary>
-    const string Anything = "*";
+    const string AnyVersion = "*";
+
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Reads a whole blob.</summary>
@@ -20,34 +21,38 @@ public interface IPasswordBlobs : IGrowingBlobs
     /// <param name="length">Number of bytes, all of which must exist.</param>
     /// <returns>Null if the blob was deleted, or is no longer this version (If-Match).</returns>
     Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken);
+
     Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken);
 
     /// <summary>Writes a whole blob with one request.</summary>
-    /// <param name="replaces">The version to replace; null: there must be no blob of that name; or <see cref="Anything"/>.</param>
-    /// <returns>Its version; null if there was another version, and nothing was written.</returns>
+    /// <param name="replaces">
+    /// The version to replace. Null to write only if the blob is missing; <see cref="AnyVersion"/> to write unconditionally.
+    /// </param>
+    /// <returns>Its version. Null if there was another version, and nothing was written.</returns>
     Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken);
 
     /// <summary>Writes a large blob in blocks, atomically.</summary>
     /// <param name="replaces">As for <see cref="WriteAsync"/>.</param>
-    /// <returns>As for <see cref="WriteAsync"/>.</returns>
+    /// <returns>The same as <see cref="WriteAsync"/>.</returns>
     Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken);
 
     /// <summary>Returns the names of the blobs that start with a prefix.</summary>
     IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken);
 
-    /// <summary>Returns the distinct next name segments after a prefix, up to a slash: the subfolders of a folder.</summary>
+    /// <summary>Returns the names of the folders directly under a prefix.</summary>
     IAsyncEnumerable<string> ListFoldersAsync(string prefix, CancellationToken cancellationToken);
+
     Task DeleteAsync(string name, CancellationToken cancellationToken);
 
-    /// <summary>Deletes a blob if it still is this version; otherwise does nothing.</summary>
+    /// <summary>Deletes a blob if its ETag still matches; otherwise does nothing.</summary>
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
 }
 
-/// <param name="Bytes">As stored; empty if unchanged.</param>
+/// <param name="Bytes">Content as it is stored; empty if unchanged.</param>
 /// <param name="IsUnchanged">The blob still has the known ETag.</param>
 public sealed record PasswordBlob(string ETag, DateTimeOffset LastModified, ReadOnlyMemory<byte> Bytes, bool IsUnchanged)
 {
-    /// <summary>MD5 of <see cref="Bytes"/>, as reported by the store. Null: not reported.</summary>
+    /// <summary>MD5 of <see cref="Bytes"/>, as reported by the store. Null if not reported.</summary>
     public byte[]? Md5 { get; init; }
 
     /// <summary>See <see cref="PasswordContent.Note"/>.</summary>
@@ -73,14 +78,14 @@ public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentT
 }
 
 /// <summary>Append blobs with concurrent writers.</summary>
-public interface IGrowingBlobs
+public interface IAppendBlobs
 {
     /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
     /// <returns>The number of appends so far; the service allows 50,000
     /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
     Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
 
-    /// <summary>Returns the content of an append blob from an offset on; empty: nothing yet.</summary>
+    /// <summary>Returns the content of an append blob from an offset on. Empty if nothing has been appended there yet.</summary>
     /// <returns>Null if there is no blob.</returns>
     Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }

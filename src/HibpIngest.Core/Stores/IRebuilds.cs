@@ -1,6 +1,6 @@
 namespace HibpIngest.Stores;
 
-/// <summary>What a layout lacks, and the progress of the rebuild that writes it.</summary>
+/// <summary>The rows that a layout lacks, and the progress of the rebuild that writes them.</summary>
 public interface IRebuilds
 {
     /// <summary>Returns the loads whose rows <see cref="ILayouts.CountMissingAsync"/> counts, oldest first.</summary>

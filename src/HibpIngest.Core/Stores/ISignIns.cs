@@ -13,14 +13,14 @@ public interface ISignIns
     Task AddAsync(SignIn signIn, CancellationToken cancellationToken);
 
     /// <summary>Returns a link's row and deletes it, so that a link works once.</summary>
-    /// <param name="secret">What the link holds.</param>
+    /// <param name="secret">Secret in the link.</param>
     /// <returns>Null if there is none, or it was used. It may have expired.</returns>
     Task<SignIn?> TakeAsync(string secret, CancellationToken cancellationToken);
 
     Task DeleteExpiredAsync(DateTimeOffset now, CancellationToken cancellationToken);
 }
 
-/// <param name="Hash">SHA-256 of what the link holds, in lower-case hex.</param>
+/// <param name="Hash">SHA-256 of the secret in the link, in lower-case hex.</param>
 /// <param name="Domain">Lower-case ASCII.</param>
 public sealed record SignIn(string Hash, string Domain, DateTimeOffset ExpiresAt)
 {

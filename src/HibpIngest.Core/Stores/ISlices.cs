@@ -31,7 +31,7 @@ public interface ISlices
     /// Ends the lease and uncounts the attempt, because a store was down or the load was stopped. Records the progress (null: unchanged)
     /// and the reason, if any. Does nothing if the owner has lost the slice.
     /// </summary>
-    Task ReturnSliceTryAsync(
+    Task RefundSliceAttemptAsync(
         long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
 
     /// <summary>

@@ -39,7 +39,7 @@ public interface ISubscribers
     /// </summary>
     /// <param name="suppressions">Some 10,000 at most: each takes one or two statements.</param>
     /// <param name="key">The key that they were made under.</param>
-    /// <param name="erase">As in <see cref="RemoveSubscribersAsync"/>.</param>
+    /// <param name="erase">The same as in <see cref="RemoveSubscribersAsync"/>.</param>
     /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
     Task<SubscribersRemoved> ApplySuppressionsAsync(
         IReadOnlyCollection<Suppression> suppressions, SuppressionKey key, bool erase, CancellationToken cancellationToken);

@@ -5,16 +5,16 @@ public interface ISubscriptionRequests
 {
     /// <summary>
     /// Records a request and the mail that it causes, unless a limit is reached. The same request is kept once: another one extends it.
-    /// Deletes what has expired.
+    /// Deletes expired requests and counts.
     /// </summary>
     /// <param name="command">Id of the command; a repeated one is not counted again.</param>
-    /// <param name="limits">In the order in which they are checked.</param>
+    /// <param name="limits">Limits, in the order in which they are checked.</param>
     Task<RequestOutcome> RequestSubscriptionAsync(
         Guid command, SubscriptionRequest wanted, IReadOnlyList<MailLimit> limits, TimeSpan validFor, CancellationToken cancellationToken);
 
     /// <summary>Records the mail by which the subscriber of a domain signs in, unless there is none or a limit is reached.</summary>
     /// <param name="command">Id of the command; a repeated one is not counted again.</param>
-    /// <param name="limits">In the order in which they are checked.</param>
+    /// <param name="limits">Limits, in the order in which they are checked.</param>
     Task<RequestOutcome> RequestSignInAsync(
         Guid command, string email, string domain, IReadOnlyList<MailLimit> limits, CancellationToken cancellationToken);
 
@@ -32,12 +32,12 @@ public interface ISubscriptionRequests
     /// domain. A request for an API key is only deleted.
     /// </summary>
     /// <returns>
-    /// The subscription for which a mail is due; null: none is, because the request is gone or is for an API key, or the mail was sent.
+    /// The subscription for which a mail is due; null: none is, because the request was deleted or is for an API key, or the mail was sent.
     /// </returns>
     Task<MailDue?> VerifySubscriptionAsync(
         Guid command, Guid request, IReadOnlyCollection<string> suppressions, CancellationToken cancellationToken);
 
-    /// <summary>Records that the mail of a command was sent or given up.</summary>
+    /// <summary>Records that the mail of a command was sent or abandoned.</summary>
     Task RecordCommandMailAsync(Guid command, CancellationToken cancellationToken);
 
     /// <summary>Deletes requests, counts of mails and ids of commands that have expired.</summary>

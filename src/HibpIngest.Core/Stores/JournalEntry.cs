@@ -27,7 +27,7 @@ public sealed record JournalEntry
     public required bool Removing { get; init; }
     public required bool Purged { get; init; }
 
-    /// <summary>Since when its mark is current. Null: it isn't.</summary>
+    /// <summary>Time at which the load's mark became current. Null: it is not current.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
     public required Breach Breach { get; init; }
     public required DateTimeOffset? ModifiedAt { get; init; }
@@ -45,7 +45,7 @@ public sealed record JournalEntry
 }
 
 /// <summary>A part of a load that is one blob of the journal.</summary>
-/// <param name="Number">From 1.</param>
+/// <param name="Number">Number, counted from 1.</param>
 /// <param name="Bytes">Size of the blob; null until it is written.</param>
 public sealed record JournalSegment(int Number, long First, long Last, long? Bytes);
 

@@ -30,10 +30,10 @@ public sealed record LoadRecovery
     /// <summary>Version that the load's newest document describes.</summary>
     public required long Version { get; init; }
 
-    /// <summary>Since when its mark is current, or was.</summary>
+    /// <summary>Time at which the load's mark became current.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>The load that was published in its place. Null: its mark is current.</summary>
+    /// <summary>Load that was published in place of this one. Null: this load's mark is current.</summary>
     public required long? ReplacedBy { get; init; }
     public required BreachRecovery Breach { get; init; }
 }
@@ -56,7 +56,7 @@ public sealed record BreachRecovery
 
 public enum RecoveryStep
 {
-    /// <summary>Nothing changed: all of it was known.</summary>
+    /// <summary>Nothing changed: the load and its breach were known already.</summary>
     Known,
 
     /// <summary>The load was published here; its data, or that of its breach, was older and has been updated.</summary>

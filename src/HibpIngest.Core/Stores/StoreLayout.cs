@@ -10,7 +10,7 @@ public sealed record StoreLayout
     /// <summary>1 and up.</summary>
     public required int Id { get; init; }
 
-    /// <summary>How much of the accounts can be queried by range of hashes. The state is only ever raised.</summary>
+    /// <summary>Share of the accounts that can be queried by range of hashes. The state is only ever raised.</summary>
     public required RangesState Ranges { get; init; }
 
     /// <summary>The layout is no longer written, and its tables are or will be deleted. Permanent.</summary>
@@ -58,7 +58,7 @@ public sealed record LayoutFacts
     public IReadOnlyDictionary<string, int> SpreadDomains { get; init; } = new Dictionary<string, int>();
 
     /// <summary>Parses the output of <see cref="ToJson"/>.</summary>
-    /// <exception cref="StoreMismatchException">The JSON holds something else, or more than this program knows.</exception>
+    /// <exception cref="StoreMismatchException">The JSON has another structure, or properties that this program doesn't know.</exception>
     public static LayoutFacts Parse(string json)
     {
         try
@@ -104,7 +104,7 @@ public sealed record LayoutFacts
     public override int GetHashCode() => HashCode.Combine(AccountsTable, RangesTable, StorageAccounts.Count, SpreadDomains.Count);
 }
 
-/// <summary>How much of the accounts the range table holds. The numbers are stored: a contract.</summary>
+/// <summary>Share of the accounts that the range table contains. The numbers are stored: a contract.</summary>
 public enum RangesState
 {
     Off = 0,
@@ -112,7 +112,7 @@ public enum RangesState
     /// <summary>New accounts are written to it; earlier ones are being backfilled.</summary>
     Filling = 1,
 
-    /// <summary>It holds all accounts: ranges can be queried.</summary>
+    /// <summary>The range table contains all accounts: ranges can be queried.</summary>
     On = 2,
 }
 
@@ -120,7 +120,7 @@ public enum RangesState
 public sealed partial class LayoutJson : JsonSerializerContext;
 
 /// <summary>The layouts that every slice is written to.</summary>
-/// <param name="Version">Raised by every change to the set; 0: the set is empty.</param>
+/// <param name="Version">Number raised by every change to the set; 0 if the set is empty.</param>
 public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
 {
     /// <summary>The set of a store without layouts: accounts are written as in the first layout.</summary>
@@ -146,7 +146,7 @@ public sealed record LayoutSet(int Version, IReadOnlyList<StoreLayout> Layouts)
     }
 }
 
-/// <summary>What a new store does about ranges (HIBP_RANGES).</summary>
+/// <summary>Setting of a new store: whether it writes ranges (HIBP_RANGES).</summary>
 public enum RangesMode
 {
     Off,

@@ -62,7 +62,7 @@ public static class HibpTelemetry
     public static bool WatchesWeb => WebDuration.Enabled;
 
     /// <summary>Records a completed database call.</summary>
-    /// <param name="throttled">Number of responses that asked to slow down.</param>
+    /// <param name="throttled">Number of responses that requested a lower rate.</param>
     public static void SqlCalled(int retries, int throttled)
     {
         SqlRetries.Add(retries);
@@ -124,7 +124,7 @@ public static class HibpTelemetry
         AccessAppends.Add(1);
     }
 
-    /// <summary>Records lost access log records: the buffer was full, or they were given up at shutdown.</summary>
+    /// <summary>Records lost access log records: the buffer was full, or they were abandoned at shutdown.</summary>
     public static void AccessNotLogged(int records) => AccessRecords.Add(records, Tag(Tags.Outcome, "not_logged"));
 
     public static void QueueSeen(string queue, QueueDepth depth)
@@ -137,7 +137,7 @@ public static class HibpTelemetry
     public static void LoadSeen(Load load)
     {
         var (id, breach) = (Tag(Tags.Load, load.Id), Tag(Tags.Breach, load.Breach));
-        LoadProgress.Record(100 * load.SearchablePart, id, breach);
+        LoadProgress.Record(100 * load.SearchableFraction, id, breach);
         RecordSlices(SliceState.Pending, load.Slices.Pending);
         RecordSlices(SliceState.Queued, load.Slices.Queued);
         RecordSlices(SliceState.Done, load.Slices.Done);

@@ -16,7 +16,7 @@ public sealed class LoadTrace(IDatabaseState database)
     /// <summary>
     /// Returns the parent of a load's spans, for <see cref="Start"/>; the default value, at no cost, if there are no listeners.
     /// </summary>
-    /// <param name="traceparent">From the message.</param>
+    /// <param name="traceparent">Trace context of the message.</param>
     /// <param name="cancellationToken">Cancels reading the store's id, which happens once.</param>
     public async ValueTask<ActivityContext> FindAsync(long load, string? traceparent, CancellationToken cancellationToken)
     {

@@ -42,7 +42,7 @@ public static class TelemetryNames
         public const string Sent = "hibp.sent";
         public const string Refused = "hibp.refused";
 
-        /// <summary>Why a span failed, in one line: its status description, which Application Insights doesn't receive.</summary>
+        /// <summary>Reason why a span failed, in one line: its status description, which Application Insights doesn't receive.</summary>
         public const string Error = "hibp.error";
         public const string Clients = "hibp.clients";
         public const string Client = "hibp.client";

@@ -52,14 +52,14 @@ public static class TelemetryExport
         if (endpoint is not null
             && !(Uri.TryCreate(endpoint, UriKind.Absolute, out var address)
                 && (address.Scheme == Uri.UriSchemeHttp || address.Scheme == Uri.UriSchemeHttps)))
-            throw new BadInputException($"{OtlpVariable}: expected the http or https address of an OTLP endpoint, like "
-                + "http://localhost:4318, found something else");
+            throw new BadInputException($"{OtlpVariable}: expected the http or https URL of an OTLP endpoint, such as "
+                + "http://localhost:4318");
         var protocol = Find(ProtocolVariable) switch
         {
             // The default, because it passes every proxy.
             null or "http/protobuf" => OtlpExportProtocol.HttpProtobuf,
             "grpc" => OtlpExportProtocol.Grpc,
-            _ => throw new BadInputException($"{ProtocolVariable}: expected http/protobuf or grpc, found something else"),
+            _ => throw new BadInputException($"{ProtocolVariable}: expected http/protobuf or grpc"),
         };
         var role = Find("OTEL_SERVICE_NAME") ?? Find("WEBSITE_SITE_NAME") ?? OwnCategories;
         var resource = ResourceBuilder.CreateEmpty().AddService(role).AddTelemetrySdk().AddEnvironmentVariableDetector();
@@ -86,7 +86,7 @@ public static class TelemetryExport
         string? Find(string variable) => environment[variable] is string value && !string.IsNullOrWhiteSpace(value) ? value : null;
     }
 
-    // Not by the AddAzureMonitor...Exporter methods: they would replace the sampler by one of five traces a second, and add metrics of
+    // The AddAzureMonitor...Exporter methods aren't used: they would replace the sampler by one of five traces a second, and add metrics of
     // their own.
     private static void AddApplicationInsights(IServiceCollection services, AzureMonitorExporterOptions azure, ResourceBuilder resource)
     {
@@ -111,7 +111,8 @@ public static class TelemetryExport
         {
             throw new BadInputException(
                 $"{ApplicationInsightsVariable}: expected the connection string of an Application Insights "
-                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it, found something else", e);
+                + "resource (InstrumentationKey=...;IngestionEndpoint=https://...), as the portal shows it, found another format (not "
+                + "shown: it may be secret)", e);
         }
     }
 
@@ -152,7 +153,7 @@ public static class TelemetryExport
         {
         }
         throw new BadInputException($"{AuthenticationVariable}: expected Authorization=AAD, with ;ClientId=... for a user-assigned "
-            + "identity, found something else");
+            + "identity");
     }
 
     private sealed class FixedOptions(OpenTelemetryLoggerOptions options) : IOptionsMonitor<OpenTelemetryLoggerOptions>

@@ -22,8 +22,10 @@ public static class ApiStorage
     private static readonly StorageOptions NearestRetries = new() { MaxRetries = 0, NetworkTimeout = TimeSpan.FromSeconds(10) };
 
     /// <summary>Adds the storage ports of the API, and the account that passwords are read from first. Calls nothing.</summary>
-    /// <param name="nearest">Connection string of the account to read first (HIBP_PASSWORDS_NEAREST); null or empty: there is none.</param>
-    /// <param name="options">Retries and timeouts; null: <see cref="Retries"/>.</param>
+    /// <param name="nearest">
+    /// Connection string of the account to read first (HIBP_PASSWORDS_NEAREST). Null or empty if there is none.
+    /// </param>
+    /// <param name="options">Retries and timeouts. Null for <see cref="Retries"/>.</param>
     public static IServiceCollection AddHibpApiStorage(
         this IServiceCollection services, string connection, IReadOnlyList<string> further, string? nearest, StorageOptions? options = null)
     {

@@ -46,7 +46,7 @@ public sealed class WebServer : IAsyncDisposable
     {
         var certificate = Certificate(options);
         var ends = options.Urls.Select(url => EndOf(url, options)).ToList();
-        // Not WebApplication, which would authenticate every request, even on routes that take no key.
+        // WebApplication isn't used: it would authenticate every request, even on routes that need no key.
         var host = new HostBuilder().ConfigureWebHost(
             web => web.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(server =>
             {
@@ -80,8 +80,8 @@ public sealed class WebServer : IAsyncDisposable
         {
             await server.DisposeHostAsync();
             if (e is IOException or AddressInUseException)
-                throw new NotPossibleException($"can't listen on {string.Join(" and ", options.Urls)}: another program does so already; "
-                    + "name a free address with --urls");
+                throw new NotPossibleException($"can't listen on {string.Join(" and ", options.Urls)}: another program uses the address; "
+                    + "choose a free one with --urls");
             throw;
         }
     }
@@ -120,7 +120,7 @@ public sealed class WebServer : IAsyncDisposable
             throw new BadInputException($"'{url}' is not an address to listen on: expected http://HOST:PORT or https://HOST:PORT");
         var isHttps = address.Scheme == Uri.UriSchemeHttps;
         if (isHttps && options.CertificateFile is null)
-            throw new BadInputException($"'{url}' needs a certificate: name its PEM file, with the key in it, by --certificate, or listen "
+            throw new BadInputException($"'{url}' needs a certificate: name its PEM file, key included, with --certificate, or listen "
                 + "on http:// behind a proxy that speaks https");
         var ip = address.Host switch
         {

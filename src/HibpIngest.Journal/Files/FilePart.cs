@@ -3,22 +3,22 @@ using Microsoft.Win32.SafeHandles;
 namespace HibpIngest.Journal.Files;
 
 /// <summary>A forward-only, unbuffered stream of a part of a file.</summary>
-internal sealed class FilePart(string path, long offset, long length) : ForwardStream
+internal sealed class FilePart(string path, long start, long length) : ForwardStream
 {
-    private const string Operation = "reading of the journal";
+    private const string Operation = "reading the journal";
 
     // The file may be deleted during the read and stays readable.
     private readonly SafeFileHandle _file =
         File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.Read | FileShare.Delete, FileOptions.SequentialScan);
 
-    private readonly long _end = offset + length;
-    private long _next = offset;
+    private readonly long _end = start + length;
+    private long _next = start;
 
     public override int Read(byte[] buffer, int offset, int count)
     {
         try
         {
-            var read = RandomAccess.Read(_file, buffer.AsSpan(offset, Part(count)), _next);
+            var read = RandomAccess.Read(_file, buffer.AsSpan(offset, LimitToPart(count)), _next);
             _next += read;
             return read;
         }
@@ -35,7 +35,7 @@ internal sealed class FilePart(string path, long offset, long length) : ForwardS
     {
         try
         {
-            var read = await RandomAccess.ReadAsync(_file, buffer[..Part(buffer.Length)], _next, cancellationToken);
+            var read = await RandomAccess.ReadAsync(_file, buffer[..LimitToPart(buffer.Length)], _next, cancellationToken);
             _next += read;
             return read;
         }
@@ -52,5 +52,5 @@ internal sealed class FilePart(string path, long offset, long length) : ForwardS
         base.Dispose(disposing);
     }
 
-    private int Part(int wanted) => (int)Math.Min(wanted, _end - _next);
+    private int LimitToPart(int count) => (int)Math.Min(count, _end - _next);
 }

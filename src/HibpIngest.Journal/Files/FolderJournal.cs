@@ -18,11 +18,11 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     private readonly string _root = Path.GetFullPath(folder);
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        Call("creation of the journal's folder", () => Directory.CreateDirectory(_root));
+        Call("creating the journal's folder", () => Directory.CreateDirectory(_root));
 
     public async IAsyncEnumerable<JournalBlob> ListAsync(string prefix, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
-        var found = await Call("listing of the journal", () => List(prefix));
+        var found = await Call("listing the journal", () => List(prefix));
         foreach (var blob in found)
         {
             cancellationToken.ThrowIfCancellationRequested();
@@ -41,7 +41,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
         ArgumentOutOfRangeException.ThrowIfNegative(offset);
         ArgumentOutOfRangeException.ThrowIfLessThan(length, 1);
         var path = PathOf(name);
-        return Call<Stream?>("reading of the journal", () =>
+        return Call<Stream?>("reading the journal", () =>
         {
             try
             {
@@ -80,7 +80,7 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     private Task<bool> WriteAsync(string name, Func<Stream, Task> write)
     {
         var path = PathOf(name);
-        return Call("writing of the journal", async () =>
+        return Call("writing the journal", async () =>
         {
             if (!Directory.Exists(_root))
                 throw new StoreMissingException($"the journal's folder '{_root}' does not exist: create it first");

@@ -6,7 +6,7 @@ namespace HibpIngest.Journal.Manifest;
 /// </summary>
 public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
 {
-    /// <param name="codec">Segments are recompressed with it; null: they are copied unchanged.</param>
+    /// <param name="codec">The codec to recompress segments with. If null, they are copied unchanged.</param>
     /// <param name="progress">Receives the rows copied so far and the total.</param>
     /// <param name="cancellationToken">Stops the copy; the segment being copied isn't created.</param>
     /// <exception cref="BadInputException">The target holds another journal.</exception>

@@ -35,7 +35,7 @@ public sealed record JournalLoadDocument
     /// <summary>The published number of accounts; less than <see cref="Rows"/> if an account was in several rows.</summary>
     public required long Accounts { get; init; }
 
-    /// <summary>In order of position.</summary>
+    /// <summary>The load's segments, by position.</summary>
     public required IReadOnlyList<DocumentSegment> Segments { get; init; }
 
     /// <summary>Loads that this one replaced; they no longer count.</summary>

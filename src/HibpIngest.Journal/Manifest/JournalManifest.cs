@@ -104,7 +104,8 @@ public sealed class JournalManifest
             if (length > DocumentLimits.Bytes)
             {
                 throw new BadInputException(
-                    $"'{name}' of the journal has {length} bytes; a document has {DocumentLimits.Bytes} at most");
+                    $"'{name}' of the journal has {length} bytes, expected at most {DocumentLimits.Bytes}: restore it "
+                    + "from a backup or a version of the blob");
             }
             T? document;
             try
@@ -114,8 +115,8 @@ public sealed class JournalManifest
             catch (JsonException e)
             {
                 throw new BadInputException(
-                    $"'{name}' of the journal is not the document it should be (byte {e.BytePositionInLine ?? 0} of line "
-                    + $"{(e.LineNumber ?? 0) + 1}): put it back from a backup or a version of the blob", e);
+                    $"'{name}' of the journal is not a valid document (byte {e.BytePositionInLine ?? 0} of line "
+                    + $"{(e.LineNumber ?? 0) + 1}): restore it from a backup or a version of the blob", e);
             }
             if (document is null || format(document) != JournalLoadDocument.CurrentFormat)
             {
@@ -124,7 +125,7 @@ public sealed class JournalManifest
             }
             return findFault(document) is not { } fault ? document
                 : throw new BadInputException(
-                    $"'{name}' of the journal has {fault}: put it back from a backup or a version of the blob");
+                    $"'{name}' of the journal has {fault}: restore it from a backup or a version of the blob");
         }
     }
 }

@@ -2,17 +2,17 @@ using System.IO.Pipelines;
 
 namespace HibpIngest.Journal.Manifest;
 
-/// <summary>Uploads a segment while it is being written, so that only a few blocks are in memory.</summary>
+/// <summary>Uploads a segment while it is being written, so that the segment is never in memory as a whole.</summary>
 public static class SegmentUpload
 {
-    /// <summary>Maximum buffered: some blocks ahead of the upload, which takes 8 MiB at a time.</summary>
-    private const int BytesAhead = 4 << 20;
+    // The writer may be a few journal blocks ahead of the upload, which itself buffers blob blocks of 8 MiB.
+    private const int MaxBytesAhead = 4 << 20;
 
     /// <returns>The seal, and whether this call created the blob; false: a blob of that name existed.</returns>
     public static async Task<(SegmentSeal Seal, bool Created)> RunAsync(
         IJournalBlobs blobs, string name, Func<Stream, CancellationToken, Task<SegmentSeal>> write, CancellationToken cancellationToken)
     {
-        var pipe = new Pipe(new PipeOptions(pauseWriterThreshold: BytesAhead, resumeWriterThreshold: BytesAhead / 2));
+        var pipe = new Pipe(new PipeOptions(pauseWriterThreshold: MaxBytesAhead, resumeWriterThreshold: MaxBytesAhead / 2));
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         var upload = UploadAsync();
         SegmentSeal seal;

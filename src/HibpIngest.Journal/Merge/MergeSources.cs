@@ -105,6 +105,7 @@ public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IRea
             return reader;
         var facts = reader.Facts;
         await reader.DisposeAsync();
-        throw new DamagedSegmentException(name, null, 0, $"it is of load {facts.Load} with mark {facts.Mark}, not of {load} with {mark}");
+        throw new DamagedSegmentException(
+            name, null, 0, $"expected load {load} with mark {mark}, found load {facts.Load} with mark {facts.Mark}");
     }
 }

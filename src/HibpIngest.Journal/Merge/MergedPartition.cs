@@ -29,7 +29,7 @@ public sealed class MergedPartition
 
     internal MergedPartition(MergePlan plan) => _plan = plan;
 
-    /// <summary>From 0.</summary>
+    /// <summary>Number of the partition, counted from 0.</summary>
     public int Number { get; private set; }
 
     public int Count { get; private set; }

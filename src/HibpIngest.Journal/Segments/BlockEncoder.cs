@@ -59,8 +59,8 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
             var (alias, domain) = (rows.Alias(row).Length, rows.Domain(row).Length);
             if (alias is < 1 or > SegmentLimits.AliasBytes || domain is < SegmentLimits.MinDomainBytes or > SegmentLimits.DomainBytes)
                 throw new BadInputException(
-                    $"the row at position {rows.FirstPosition + row} has an alias of {alias} and a domain of {domain} bytes, and 1 to "
-                    + $"{SegmentLimits.AliasBytes} and {SegmentLimits.MinDomainBytes} to {SegmentLimits.DomainBytes} were expected");
+                    $"the row at position {rows.FirstPosition + row}: expected an alias of 1 to {SegmentLimits.AliasBytes} bytes and a "
+                    + $"domain of {SegmentLimits.MinDomainBytes} to {SegmentLimits.DomainBytes}, found {alias} and {domain}");
         }
     }
 

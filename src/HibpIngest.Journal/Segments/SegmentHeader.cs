@@ -5,7 +5,7 @@ internal static class SegmentHeader
     private const ushort Version = 1;
     private const int FixedBytes = 86;
 
-    /// <summary>Without names, with the checksum.</summary>
+    /// <summary>Length of the header without names, but with the checksum.</summary>
     public const int MinBytes = FixedBytes + CrcBytes;
 
     private const int CrcBytes = sizeof(uint);
@@ -25,13 +25,13 @@ internal static class SegmentHeader
         }
         catch (EncoderFallbackException)
         {
-            throw new BadInputException($"a segment of load {facts.Load} can't be written: a name of it is no Unicode text");
+            throw new BadInputException($"a segment of load {facts.Load} can't be written: one of its names is not valid Unicode");
         }
         var length = MinBytes + names.Sum(name => name.Length);
         if (length > SegmentLimits.HeaderBytes)
             throw new BadInputException(
-                $"a segment of load {facts.Load} can't be written: names of its breach and blob make a header of {length} bytes, and "
-                + $"at most {SegmentLimits.HeaderBytes} were expected");
+                $"a segment of load {facts.Load} can't be written: the names of its breach and blob make a header of {length} bytes, "
+                + $"expected at most {SegmentLimits.HeaderBytes}");
         var header = new byte[length];
         Magic.CopyTo(header);
         BinaryPrimitives.WriteUInt16LittleEndian(header.AsSpan(4), Version);
@@ -120,7 +120,7 @@ internal static class SegmentHeader
         : facts.SliceRows is < 1 or > SegmentLimits.BlockRows
             ? $"its slices have {facts.SliceRows} rows, and at most {SegmentLimits.BlockRows} were expected"
         : facts.First < 1 || facts.Last < facts.First || facts.Last - facts.First >= SegmentLimits.Rows
-            ? $"it holds positions {facts.First} to {facts.Last}, and at most {SegmentLimits.Rows} of them were expected"
+            ? $"it has positions {facts.First} to {facts.Last}, expected at most {SegmentLimits.Rows} of them"
         : null;
 
     public static DamagedSegmentException Damage(string segment, long offset, string problem) => new(segment, null, offset, problem);

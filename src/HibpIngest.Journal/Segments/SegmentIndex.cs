@@ -30,7 +30,7 @@ internal sealed class SegmentIndex(
 
     private static ReadOnlySpan<byte> Magic => "GESH"u8;
 
-    /// <param name="blocks">In order; at least one.</param>
+    /// <param name="blocks">The blocks in order; at least one.</param>
     /// <param name="large">Ascending by bytes.</param>
     public static byte[] Write(ReadOnlySpan<byte> header, IReadOnlyList<SegmentBlock> blocks, IReadOnlyList<LargeDomain> large)
     {
@@ -165,7 +165,7 @@ internal sealed class SegmentIndex(
     private static List<LargeDomain> ReadLargeDomains(
         string segment, long footerOffset, long rows, int count, ReadOnlySpan<byte> footer, int at)
     {
-        // Checked before the allocation: each domain takes at least seven bytes.
+        // The count is checked before the allocation: each domain takes at least seven bytes.
         if (count < 0 || count > rows / SegmentLimits.LargeDomainRows)
             throw SegmentHeader.Damage(segment, footerOffset + at, $"the footer has {count} large domains of {rows} rows");
         var domains = new List<LargeDomain>(Math.Min(count, footer.Length / 7));

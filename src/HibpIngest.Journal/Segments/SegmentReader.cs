@@ -96,7 +96,7 @@ public sealed class SegmentReader : IAsyncDisposable
     {
         var block = Blocks[_index.Find(position)];
         if (into.Capacity < block.Rows)
-            throw new ArgumentException($"the batch holds {into.Capacity} accounts, and the block has {block.Rows}", nameof(into));
+            throw new ArgumentException($"the block has {block.Rows} accounts, expected at most the batch's {into.Capacity}", nameof(into));
         var bytes = _group.Get((int)(block.End - block.Offset));
         await using var stream = await OpenStreamAsync(block.Offset, block.End - block.Offset, cancellationToken);
         await ReadGroupAsync(stream, block.Number, block.Number + 1, bytes, cancellationToken);
@@ -122,7 +122,7 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     private static StoreMissingException Missing(string name) =>
-        new($"segment '{name}' is not in the journal, and was expected there: restore the blob, or write it again from its load's "
+        new($"segment '{name}' is missing in the journal: restore the blob, or write it again from its load's "
             + "rows");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(
@@ -145,7 +145,7 @@ public sealed class SegmentReader : IAsyncDisposable
         if (read != length)
             throw new DamagedSegmentException(
                 Name, first, Blocks[first].Offset,
-                $"the blob ends at byte {Blocks[first].Offset + read}, and had {Length} bytes before");
+                $"the blob ends at byte {Blocks[first].Offset + read}, but had {Length} bytes before");
     }
 }
 
@@ -189,13 +189,13 @@ internal static class SegmentScan
     {
         if (rows != index.Facts.Rows)
             throw new DamagedSegmentException(
-                index.Name, null, 0, $"its blocks have {rows} rows, and its header {index.Facts.Rows}");
+                index.Name, null, 0, $"its blocks have {rows} rows, but its header says {index.Facts.Rows}");
         var counted = domains.List();
         if (!counted.SequenceEqual(index.LargeDomains))
             throw new DamagedSegmentException(
                 index.Name, null, index.Length - index.Footer.Length,
-                $"the footer lists {index.LargeDomains.Count} large domains, and its blocks have {counted.Count}, or others, or with other "
-                + "rows");
+                $"the {index.LargeDomains.Count} large domains in the footer differ in number, name or rows from the {counted.Count} in "
+                + "the blocks");
         return new SegmentVerification(rows, index.Blocks.Length, index.Length);
     }
 }

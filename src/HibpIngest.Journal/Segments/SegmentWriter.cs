@@ -34,12 +34,12 @@ public sealed class SegmentWriter : IDisposable
         var expectedSlice = _blocks.Count == 0 ? Math.Max(slice, 1) : _blocks[^1].Slice + 1;
         if (slice != expectedSlice || rows.FirstPosition != _next || rows.LastPosition > _facts.Last)
             throw new BadInputException(
-                $"slice {slice} of load {_facts.Load} holds positions {rows.FirstPosition} to {rows.LastPosition}, and slice "
-                + $"{expectedSlice} from position {_next} to {_facts.Last} at most was expected");
+                $"load {_facts.Load}: expected slice {expectedSlice} from position {_next}, ending by position {_facts.Last}, found slice "
+                + $"{slice} with positions {rows.FirstPosition} to {rows.LastPosition}");
         if (rows.Count < 1 || rows.Count > _facts.SliceRows || _blocks.Count == SegmentLimits.Blocks)
             throw new BadInputException(
-                $"slice {slice} of load {_facts.Load} has {rows.Count} rows and is block {_blocks.Count} of its segment, and 1 to "
-                + $"{_facts.SliceRows} rows and at most {SegmentLimits.Blocks} blocks were expected");
+                $"load {_facts.Load}: expected 1 to {_facts.SliceRows} rows in a slice and at most {SegmentLimits.Blocks} blocks in a "
+                + $"segment; slice {slice} has {rows.Count} rows and is block {_blocks.Count}");
         if (_length == 0)
             await WriteAsync(_header, cancellationToken);
         var place = new SegmentBlock(_blocks.Count, slice, _length, 0, 0, 0, 0, 0);
@@ -54,8 +54,8 @@ public sealed class SegmentWriter : IDisposable
     {
         if (_next != _facts.Last + 1)
             throw new BadInputException(
-                $"a segment of load {_facts.Load} can't be sealed: it has positions {_facts.First} to {_next - 1}, and all up to "
-                + $"{_facts.Last} were expected");
+                $"a segment of load {_facts.Load} can't be sealed: it has positions {_facts.First} to {_next - 1}, expected all "
+                + $"up to {_facts.Last}");
         var footer = SegmentIndex.Write(_header, _blocks, _domains.List());
         await WriteAsync(footer, cancellationToken);
         await _output.FlushAsync(cancellationToken);

@@ -1,7 +1,7 @@
 namespace HibpIngest.Passwords.Appends;
 
 /// <summary>A confirmed transaction to split into parts, or one of its parts to add. The message holds no hash.</summary>
-/// <param name="Part">The part to add; null: the transaction must be split into parts.</param>
+/// <param name="Part">The part to add. If null, the transaction must be split into parts.</param>
 [Queue(QueueNames.PasswordsAppend)]
 public sealed record AppendMessage(string Subscription, Guid Transaction, AppendPart? Part = null) : WorkMessage
 {

@@ -50,14 +50,14 @@ public sealed partial class AppendPasswords(
             var parts = AppendPart.Of(bytes.Span, transaction.Sha1Rows, release.ToString());
             if (transaction.Release != release.ToString())
             {
-                // Read after the transaction: a repack writes its hold first, then updates the transactions that have not started.
+                // The hold is read after the transaction: a repack writes it first, then updates the transactions that have not started.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
                     throw new StoreUnavailableException($"release {release.Name} is being repacked: hashes are added when that has ended");
                 // A repack that has ended serves the new release first, then deletes the hold.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
                 var started = await appends.UpdateAsync(
-                    transaction with { Release = release.ToString(), PartsDone = NoneDone(parts.Count), SentAt = time.GetUtcNow() },
+                    transaction with { Release = release.ToString(), PartsDone = NoneDone(parts.Count), MessageSentAt = time.GetUtcNow() },
                     cancellationToken);
                 if (started is null)
                 {
@@ -112,7 +112,7 @@ public sealed partial class AppendPasswords(
                     LogDone(transaction.Id, transaction.Sha1Rows, transaction.NtlmRows, part.Release);
                 return;
             }
-            transaction = await appends.FindAsync(transaction.Subscription, transaction.Id, cancellationToken);
+            transaction = await appends.FindAsync(transaction.Submitter, transaction.Id, cancellationToken);
         }
     }
 

@@ -18,9 +18,9 @@ public sealed class AppendReport(PasswordStores stores, IPasswordAppends appends
     {
         var states = await appends.ListAsync(cancellationToken).CountBy(one => one.State)
             .ToDictionaryAsync(cancellationToken: cancellationToken);
-        return (states.GetValueOrDefault(AppendState.Confirmed), states.GetValueOrDefault(AppendState.Sent));
+        return (states.GetValueOrDefault(AppendState.Confirmed), states.GetValueOrDefault(AppendState.Submitted));
     }
 }
 
-/// <param name="RepackedAs">The release that a repack is writing, during which additions wait; null: no repack is running.</param>
+/// <param name="RepackedAs">The release that a repack is writing, during which additions wait. Null if no repack is running.</param>
 public sealed record AppendedRanges(int Ranges, string? RepackedAs);

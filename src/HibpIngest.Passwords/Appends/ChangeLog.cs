@@ -36,22 +36,23 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
         if (_file == 0)
             _file = await FindLastAsync(cancellationToken);
         var file = _file;
-        // Not an increment: of concurrent calls that fill a file, each would skip one, and readers stop at a gap.
+        // The number is set, not incremented: concurrent calls that fill a file would each skip one, and readers stop at a gap.
         if (await blobs.AppendAsync(PasswordNames.Changes(release, file), bytes, cancellationToken) >= MaxBlocks)
             _file = file + 1;
     }
 
-    /// <param name="maxRecords">The maximum number of records to read from each file.</param>
+    /// <param name="maxRecordsPerFile">The maximum number of records to read from each file.</param>
     /// <returns>The position after the last record read; the same one if there was nothing more.</returns>
-    public async Task<ChangePlace> ReadAsync(
-        ChangePlace from, Action<RangeChange> each, CancellationToken cancellationToken, int maxRecords = RecordsAtOnce)
+    public async Task<ChangePosition> ReadAsync(
+        ChangePosition from, Action<RangeChange> each, CancellationToken cancellationToken, int maxRecordsPerFile = RecordsAtOnce)
     {
         var offsets = from.Offsets.ToList();
         // From the last but one: a writer may not have noticed yet that it is full.
         for (var file = Math.Max(1, offsets.Count - 1); ; file++)
         {
             var offset = file <= offsets.Count ? offsets[file - 1] : 0;
-            var read = await blobs.ReadFromAsync(PasswordNames.Changes(release, file), offset, maxRecords * RecordBytes, cancellationToken);
+            var read = await blobs.ReadFromAsync(
+                PasswordNames.Changes(release, file), offset, maxRecordsPerFile * RecordBytes, cancellationToken);
             if (read is not { } bytes)
                 break;
             var whole = bytes.Length / RecordBytes * RecordBytes;
@@ -64,7 +65,7 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             if (file == offsets.Count && offsets[file - 1] < MaxBlocks * RecordBytes)
                 break;
         }
-        return new ChangePlace(offsets);
+        return new ChangePosition(offsets);
     }
 
     /// <summary>Passes on the changes since a recorded position, in batches, and records the position after each.</summary>
@@ -73,18 +74,18 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
         IPasswordBlobs records, string name, int maxRecords, Func<IReadOnlySet<(HashMode Mode, int Prefix)>, Task> process,
         CancellationToken cancellationToken)
     {
-        var (place, etag) = await ChangePlace.ReadAsync(records, name, cancellationToken);
+        var (position, etag) = await ChangePosition.ReadAsync(records, name, cancellationToken);
         while (true)
         {
             var changed = new HashSet<(HashMode Mode, int Prefix)>();
-            var next = await ReadAsync(place, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, maxRecords);
-            if (next.IsAt(place))
+            var next = await ReadAsync(position, change => changed.Add((change.Mode, change.Prefix)), cancellationToken, maxRecords);
+            if (next.IsAt(position))
                 return true;
             await process(changed);
-            etag = await records.WriteAsync(name, next, AppendJson.Default.ChangePlace, etag, cancellationToken);
+            etag = await records.WriteAsync(name, next, AppendJson.Default.ChangePosition, etag, cancellationToken);
             if (etag is null)
                 return false;
-            place = next;
+            position = next;
         }
     }
 
@@ -110,19 +111,19 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
 internal readonly record struct RangeChange(HashMode Mode, int Prefix, long Time);
 
 /// <param name="Offsets">For each of the list's files, the number of bytes before the position.</param>
-internal sealed record ChangePlace(IReadOnlyList<long> Offsets)
+internal sealed record ChangePosition(IReadOnlyList<long> Offsets)
 {
-    public static readonly ChangePlace Start = new([]);
+    public static readonly ChangePosition Start = new([]);
 
-    public bool IsAt(ChangePlace other) => Offsets.SequenceEqual(other.Offsets);
+    public bool IsAt(ChangePosition other) => Offsets.SequenceEqual(other.Offsets);
 
-    public static async Task<(ChangePlace Place, string? ETag)> ReadAsync(
+    public static async Task<(ChangePosition Position, string? ETag)> ReadAsync(
         IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob
-            ? (JsonSerializer.Deserialize(blob.Bytes.Span, AppendJson.Default.ChangePlace)!, blob.ETag) : (Start, null);
+            ? (JsonSerializer.Deserialize(blob.Bytes.Span, AppendJson.Default.ChangePosition)!, blob.ETag) : (Start, null);
 }
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
-[JsonSerializable(typeof(ChangePlace))]
+[JsonSerializable(typeof(ChangePosition))]
 [JsonSerializable(typeof(ReleaseHold))]
 internal sealed partial class AppendJson : JsonSerializerContext;

@@ -48,8 +48,8 @@ internal sealed class ExtendedRelease(IRangeSource source, HashMode mode, Releas
     }
 }
 
-/// <param name="Imported">Null: the range held nothing when it was imported.</param>
-/// <param name="Added">The range with what was added to it; null: nothing was added.</param>
+/// <param name="Imported">The range as imported. Null if it held nothing then.</param>
+/// <param name="Added">The range with the hashes added to it. Null if none were added.</param>
 internal sealed record ExtendedRange(int Prefix, RangeContent? Imported, RangeContent? Added)
 {
     public RangeContent Content => Added ?? Imported!;

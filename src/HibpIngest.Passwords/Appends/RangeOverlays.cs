@@ -31,8 +31,8 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
                 applied = applied.Among(await listUnsettled());
             if (applied.Count >= AppliedTransactions.MaxIds)
             {
-                throw new StoreUnavailableException($"a range has had {AppliedTransactions.MaxIds} transactions within the hour, and "
-                    + "accepts more when the first are settled");
+                throw new StoreUnavailableException($"a range has had {AppliedTransactions.MaxIds} transactions within the hour; it "
+                    + "accepts more when the first of them are done");
             }
             var content = blob is null ? await source.ReadAsync(prefix, cancellationToken)
                 : RangeContent.OfGzip(mode, blob.Bytes, blob.LastModified);
@@ -40,14 +40,14 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
             if (await blobs.WriteAsync(name, changed, blob?.ETag, cancellationToken) is not null)
                 return;
         }
-        throw new StoreUnavailableException("a range was changed concurrently too many times");
+        throw new StoreUnavailableException($"a range of appended hashes: other processes changed it in each of {MaxTries} attempts");
     }
 
     private static byte[] Merge(HashMode mode, int prefix, RangeContent? content, ReadOnlySpan<HashCount> added)
     {
         var existing = new List<HashCount>();
         if (content is not null)
-            RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, existing);
+            RangeText.Read(mode, prefix, content.For(acceptsGzip: false).Bytes.Span, existing);
         var merged = new List<HashCount>(existing.Count + added.Length);
         var (one, other) = (0, 0);
         while (one < existing.Count || other < added.Length)
@@ -75,7 +75,8 @@ internal readonly record struct AppliedTransactions(string Text)
     public int Count => Text.Length / IdChars;
 
     public static AppliedTransactions Parse(string? note) => note is null ? new("") : note.Length % IdChars == 0 ? new(note)
-        : throw new StoreMismatchException("the hashes appended to a range can't be read: something else wrote them");
+        : throw new StoreMismatchException(
+            "the hashes appended to a range can't be read: their blob is damaged or was written by another program");
 
     private IEnumerable<string> Ids => Text.Chunk(IdChars).Select(id => new string(id));
 

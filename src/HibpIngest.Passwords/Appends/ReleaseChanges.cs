@@ -1,58 +1,68 @@
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>The ranges of a release that were added to, and when. One thread follows the log, many read the result.</summary>
+/// <summary>The ranges of a release that were added to, and when. One thread reads the change log, many read the result.</summary>
 internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, bool isReplica, TimeProvider time)
 {
-    private readonly ChangeLog _log = new(blobs, release);
+    // 0 means that a range is unchanged.
+    private const long FirstTime = 1;
+
+    private readonly ChangeLog _changeLog = new(blobs, release);
     private readonly long[]?[] _changed = new long[]?[HashModes.All.Count];
-    private ChangePlace _place = ChangePlace.Start;
-    private volatile FollowedChanges _followed = new(DateTimeOffset.MinValue, ChangePlace.Start);
+    private ChangePosition _position = ChangePosition.Start;
+    private volatile ChangesRead _lastRead = new(DateTimeOffset.MinValue, ChangePosition.Start);
 
     public static async Task<ReleaseChanges> OpenAsync(
         IPasswordBlobs blobs, ReleaseKey release, TimeProvider time, CancellationToken cancellationToken, bool isReplica = false)
     {
         var changes = new ReleaseChanges(blobs, release, isReplica, time);
-        await changes.FollowAsync(cancellationToken);
+        await changes.RefreshAsync(cancellationToken);
         return changes;
     }
 
-    public FollowedChanges Followed => _followed;
+    /// <summary>The changes that are in the result.</summary>
+    public ChangesRead LastRead => _lastRead;
 
-    /// <summary>The last addition to a range, in milliseconds since 1970 or slightly more, so that each differs. 0: none.</summary>
+    /// <summary>
+    /// Unix time of the last addition to a range in milliseconds, increased where needed so that no two additions to a range are equal. 0:
+    /// none.
+    /// </summary>
     public long this[HashMode mode, int prefix] =>
         Volatile.Read(ref _changed[(int)mode]) is { } changed ? Volatile.Read(ref changed[prefix]) : 0;
 
-    public async Task FollowAsync(CancellationToken cancellationToken)
+    /// <summary>Reads the changes since the last call.</summary>
+    public async Task RefreshAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
-        // Read before the changes: what is copied later may or may not be among them.
+        // The copied position is read first, so that every change up to it is among the changes read next.
         var copied = isReplica
-            ? (await ChangePlace.ReadAsync(blobs, PasswordNames.Copied(release), cancellationToken)).Place : ChangePlace.Start;
+            ? (await ChangePosition.ReadAsync(blobs, PasswordNames.Copied(release), cancellationToken)).Position : ChangePosition.Start;
         while (true)
         {
-            var place = await _log.ReadAsync(_place, Record, cancellationToken);
-            if (place.IsAt(_place))
+            var position = await _changeLog.ReadAsync(_position, Record, cancellationToken);
+            if (position.IsAt(_position))
                 break;
-            _place = place;
+            _position = position;
         }
-        _followed = new FollowedChanges(now, copied);
+        _lastRead = new ChangesRead(now, copied);
     }
 
     /// <summary>Returns the time of the first change after a position, or null.</summary>
-    public async Task<DateTimeOffset?> FindFirstAsync(ChangePlace from, CancellationToken cancellationToken)
+    public async Task<DateTimeOffset?> FindFirstAsync(ChangePosition from, CancellationToken cancellationToken)
     {
+        // One record from each of up to two files: the earlier one is the first change.
         DateTimeOffset? first = null;
-        await _log.ReadAsync(from, change =>
+        await _changeLog.ReadAsync(from, change =>
         {
             var at = DateTimeOffset.FromUnixTimeMilliseconds(change.Time);
-            first = first < at ? first : at;
-        }, cancellationToken, maxRecords: 1);
+            if (first is null || at < first)
+                first = at;
+        }, cancellationToken, maxRecordsPerFile: 1);
         return first;
     }
 
     public IEnumerable<int> Since(HashMode mode, DateTimeOffset since)
     {
-        var (changed, from) = (Volatile.Read(ref _changed[(int)mode]), Math.Max(1, since.ToUnixTimeMilliseconds()));
+        var (changed, from) = (Volatile.Read(ref _changed[(int)mode]), Math.Max(FirstTime, since.ToUnixTimeMilliseconds()));
         for (var prefix = 0; prefix < changed?.Length; prefix++)
         {
             if (Volatile.Read(ref changed[prefix]) >= from)
@@ -72,4 +82,4 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
 }
 
 /// <param name="Copied">In a replica, the position up to which the primary's changes were copied.</param>
-internal sealed record FollowedChanges(DateTimeOffset At, ChangePlace Copied);
+internal sealed record ChangesRead(DateTimeOffset At, ChangePosition Copied);

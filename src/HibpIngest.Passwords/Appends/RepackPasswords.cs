@@ -4,20 +4,23 @@ using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Appends;
 
-/// <summary>Packs the served release and what was added to it as a new one; transactions confirmed meanwhile are added to that.</summary>
+/// <summary>
+/// Writes the served release, including appended hashes, as a new release in packs. Transactions confirmed during the repack are added to
+/// the new release.
+/// </summary>
 public sealed class RepackPasswords(PasswordStores stores, PasswordReleases releases, IPasswordAppends appends, TimeProvider time)
 {
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     /// <summary>
-    /// Repacks the served release. If the process is killed, additions wait until the same command is run again, which resumes. If the
-    /// repack fails or is cancelled, additions resume at once.
+    /// Repacks the served release. If the process is killed, confirmed transactions wait until the command is run again; it resumes. If the
+    /// repack fails or is cancelled, they continue at once.
     /// </summary>
-    /// <param name="name">The new release's name; null: it is named by the date.</param>
+    /// <param name="name">The new release's name; null to name it by the date.</param>
     /// <param name="folder">Folder for temporary packs, each of hundreds of megabytes.</param>
     /// <param name="serve">Serves the new release; called once it is listed.</param>
     /// <param name="waiting">Receives the number of transactions that must still be added before packing begins.</param>
-    /// <exception cref="NotPossibleException">Nothing is served, nothing was added to it, or it is not in packs.</exception>
+    /// <exception cref="NotPossibleException">No release is served, nothing was appended to it, or it isn't in packs.</exception>
     public async Task<RepackedPasswords> RunAsync(
         string? name, string folder, Func<string, CancellationToken, Task> serve, IProgress<int>? waiting, IProgress<ImportStep>? progress,
         CancellationToken cancellationToken)
@@ -29,7 +32,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         IReadOnlyList<ReleasePart> parts;
         try
         {
-            await SettleAsync(from.Key, waiting, cancellationToken);
+            await WaitForStartedTransactionsAsync(from.Key, waiting, cancellationToken);
             var listed = await releases.FindAsync(to, cancellationToken);
             parts = listed?.Parts.Count == old.Count ? listed.Parts
                 : await PackAsync(from.Key, to, old, folder, hold, progress, cancellationToken);
@@ -54,11 +57,11 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         var parts = from.PartsOf(PasswordBackend.Pack).ToList();
         var modes = from.Parts.Select(part => part.Mode).Distinct().Count();
         return parts.Count == modes ? parts : throw new NotPossibleException(
-            $"release {from.Name} is not in pack, in all its modes: only packs can be repacked");
+            $"release {from.Name} is not stored as packs in all of its modes, so it can't be repacked");
     }
 
-    /// <summary>Writes the hold that keeps transactions from being started with the release.</summary>
-    /// <returns>The new release's name, an earlier run's if that was killed; and the hold's ETag, which identifies a run.</returns>
+    /// <summary>Writes the repack lock, which keeps confirmed transactions from being added to the old release.</summary>
+    /// <returns>The new release's name (that of a killed run, if there is one), and the lock's ETag, which identifies this run.</returns>
     private async Task<(string Release, string ETag)> HoldAsync(PasswordRelease from, string? name, CancellationToken cancellationToken)
     {
         var blob = PasswordNames.Hold(from.Key);
@@ -67,10 +70,10 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             var hold = JsonSerializer.Deserialize(held.Bytes.Span, AppendJson.Default.ReleaseHold)!;
             if (name is not null && name != hold.Release)
             {
-                throw new NotPossibleException($"release {from.Name} is being repacked as {hold.Release}, or was until its process was "
-                    + $"killed: give --release {hold.Release}, or none, to resume that");
+                throw new NotPossibleException($"release {from.Name} is already being repacked as {hold.Release}, or that run was killed: "
+                    + $"to resume it, run the command with --release {hold.Release} or without --release");
             }
-            // Rewritten: an earlier run that is still alive sees the new ETag and ends.
+            // The lock is rewritten: an earlier run that is still alive sees the new ETag and ends.
             return (hold.Release, await WriteAsync(hold, held.ETag));
         }
         if (!await releases.HasChangesAsync(from.Key, cancellationToken))
@@ -78,34 +81,34 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         var to = name is null ? await ReleaseNaming.NewAsync(
             releases, new ImportPlans(stores.Blobs), time.GetUtcNow(), cancellationToken) : PasswordNames.CheckRelease(name);
         if (await releases.FindAsync(to, cancellationToken) is not null)
-            throw new NotPossibleException($"release {to} already exists: name another one by --release");
+            throw new NotPossibleException($"release {to} already exists: choose another name with --release");
         return (to, await WriteAsync(new ReleaseHold(to, time.GetUtcNow()), null));
 
         async Task<string> WriteAsync(ReleaseHold hold, string? replaces) =>
             await stores.Blobs.WriteAsync(blob, hold, AppendJson.Default.ReleaseHold, replaces, cancellationToken)
-            ?? throw new NotPossibleException($"release {from.Name} is being repacked by another process");
+            ?? throw new NotPossibleException($"release {from.Name} is being repacked by another process: wait until that ends");
     }
 
     private async Task<bool> IsHeldAsync(ReleaseKey release, string hold, CancellationToken cancellationToken) =>
         (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken))?.ETag == hold;
 
-    private async Task SettleAsync(ReleaseKey release, IProgress<int>? waiting, CancellationToken cancellationToken)
+    private async Task WaitForStartedTransactionsAsync(ReleaseKey release, IProgress<int>? waiting, CancellationToken cancellationToken)
     {
         while (true)
         {
-            var (started, isLost) = (0, false);
+            var (started, updateFailed) = (0, false);
             await foreach (var one in appends.ListAsync(cancellationToken))
             {
                 if (one.State != AppendState.Confirmed)
                     continue;
+                // Updating a transaction changes its ETag, so a process that read it before the lock existed can no longer start it with
+                // this release. The transaction may have been started with another release, which was deleted since.
                 if (one.Release == release.ToString())
                     started++;
-                // A process that read the transaction before the hold existed can no longer start it with this release. The transaction may
-                // have been started with another release, which was deleted since.
                 else if (await appends.UpdateAsync(one, cancellationToken) is null)
-                    isLost = true;
+                    updateFailed = true;
             }
-            if (started == 0 && !isLost)
+            if (started == 0 && !updateFailed)
                 return;
             waiting?.Report(started);
             await Task.Delay(PollInterval, time, cancellationToken);
@@ -117,7 +120,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         CancellationToken cancellationToken)
     {
         Directory.CreateDirectory(folder);
-        // Left by a run that was killed.
+        // A killed run may have left an unlisted release under this name.
         await releases.DeleteAsync(name, cancellationToken);
         var to = await releases.BeginAsync(name, cancellationToken);
         var steps = new StepProgress(progress, old.Sum(part => part.Rows), old.Sum(part => part.Rows));
@@ -125,7 +128,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         foreach (var part in old)
         {
             var source = await ExtendedRelease.OpenAsync(stores, from, part, time, cancellationToken);
-            // Written only where no blob exists: a run that continues alongside a later one can't damage its packs.
+            // replaces: null writes only if no blob exists, so an older run that is still alive can't overwrite this run's packs.
             var target = new PackTarget(stores.Blobs, to, part.Mode, folder, replaces: null);
             var (groups, imported) = (new GroupRecord[PasswordNames.Groups], new RowSum[PasswordNames.Groups]);
             var degree = new ParallelOptions { MaxDegreeOfParallelism = Environment.ProcessorCount, CancellationToken = cancellationToken };
@@ -136,8 +139,8 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
             });
             if (imported.Aggregate((one, other) => one + other) is var sum && (sum.Rows, sum.Text) != (part.Rows, part.Sum))
             {
-                throw new StoreMismatchException($"release {from.Name} is not what was imported: {sum.Rows} {part.Mode.Name()} hashes were "
-                    + $"read of {part.Rows}; it is not repacked");
+                throw new StoreMismatchException($"release {from.Name}: read {sum.Rows} {part.Mode.Name()} hashes, expected {part.Rows} as "
+                    + "imported; not repacked. Import the release again, under another name");
             }
             parts.Add(await WrittenPart.CompleteAsync(stores, target, to, part.Mode, groups, null, steps, time, cancellationToken));
         }
@@ -175,7 +178,7 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
                 }
             }
             PresentRanges.Add(present, range.Prefix);
-            // Copied as it is: nothing is compressed again, and a pack needs no rows.
+            // The stored bytes are copied unchanged: no recompression, and a pack writer needs no rows.
             await writer.AddAsync(range.Prefix, default, range.Content.Stored.Bytes.ToArray(), cancellationToken);
         }
         return (new GroupRecord(total.Rows, total.Sum, present, await writer.CompleteAsync(total.Rows, cancellationToken)), imported);

@@ -10,14 +10,14 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
     /// <param name="sha1">Sorted in place, as are the NTLM hashes.</param>
     /// <param name="cancellationToken">Ignored once writing has started.</param>
     public async Task<Guid> SubmitAsync(
-        string subscription, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
+        string submitter, List<HashCount> sha1, List<HashCount> ntlm, CancellationToken cancellationToken)
     {
         AppendRows.Sort(sha1);
         AppendRows.Sort(ntlm);
         var rows = AppendRows.Write(sha1, ntlm);
         var transaction = new AppendTransaction
         {
-            Subscription = subscription,
+            Submitter = submitter,
             Id = Guid.NewGuid(),
             CreatedAt = time.GetUtcNow(),
             Sha1Rows = sha1.Count,
@@ -37,18 +37,18 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 
         async Task WriteAsync()
         {
-            // Not cancellable: if the client disconnected halfway, hashes without a row would stay for ever.
+            // This write isn't cancellable: if the client disconnected halfway, hashes without a row would stay forever.
             await appends.WriteRowsAsync(transaction.Id, rows, CancellationToken.None);
             await appends.AddAsync(transaction, CancellationToken.None);
         }
     }
 
     /// <summary>Confirms a transaction. It is confirmed even if its message can't be sent; its row then says so.</summary>
-    public async Task<AppendConfirmation> ConfirmAsync(string subscription, Guid id, CancellationToken cancellationToken)
+    public async Task<AppendConfirmation> ConfirmAsync(string submitter, Guid id, CancellationToken cancellationToken)
     {
-        if (await appends.FindAsync(subscription, id, cancellationToken) is not { } sent)
+        if (await appends.FindAsync(submitter, id, cancellationToken) is not { } sent)
             return AppendConfirmation.NotFound;
-        if (sent.State != AppendState.Sent)
+        if (sent.State != AppendState.Submitted)
             return AppendConfirmation.Confirmed;
         var confirmed = await appends.UpdateAsync(
             sent.Sha1Rows + sent.NtlmRows > 0 ? sent with { State = AppendState.Confirmed }
@@ -57,10 +57,10 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
         if (confirmed is null)
         {
             // Another caller was first, or this update succeeded and its response was lost: then Sweep sends the message.
-            return (await appends.FindAsync(subscription, id, cancellationToken))?.State switch
+            return (await appends.FindAsync(submitter, id, cancellationToken))?.State switch
             {
                 null => AppendConfirmation.NotFound,
-                AppendState.Sent => AppendConfirmation.Busy,
+                AppendState.Submitted => AppendConfirmation.Busy,
                 _ => AppendConfirmation.Confirmed,
             };
         }
@@ -71,7 +71,7 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
 
     private async Task SendAsync(AppendTransaction confirmed)
     {
-        var message = new AppendMessage(confirmed.Subscription, confirmed.Id);
+        var message = new AppendMessage(confirmed.Submitter, confirmed.Id);
         try
         {
             try
@@ -85,7 +85,7 @@ public sealed partial class SubmitAppends(IPasswordAppends appends, IMessageQueu
             }
             // After the message: recording the time first would keep Sweep from sending a message that was lost. If the update loses a
             // race, the transaction is being processed already.
-            await appends.UpdateAsync(confirmed with { SentAt = time.GetUtcNow() }, CancellationToken.None);
+            await appends.UpdateAsync(confirmed with { MessageSentAt = time.GetUtcNow() }, CancellationToken.None);
         }
         catch (HibpException e)
         {
@@ -104,7 +104,7 @@ public enum AppendConfirmation
     /// <summary>The transaction is confirmed, by this call or an earlier one.</summary>
     Confirmed = 0,
 
-    /// <summary>The subscription has no transaction of this id.</summary>
+    /// <summary>The submitter has no transaction of this id.</summary>
     NotFound,
 
     /// <summary>Another caller changed the transaction at the same time without confirming it: retry.</summary>

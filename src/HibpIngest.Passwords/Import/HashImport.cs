@@ -60,7 +60,7 @@ internal sealed class HashImport : IDisposable
         RandomAccess.SetLength(file, _spoolLength);
     }
 
-    /// <summary>Where <see cref="ReadAsync"/> begins.</summary>
+    /// <summary>Position at which <see cref="ReadAsync"/> begins.</summary>
     public ImportStart Start { get; }
 
     /// <summary>The same unchanged files, read in the same way, as 16 hex digits; null: an input can be read only once.</summary>
@@ -137,7 +137,7 @@ internal sealed class HashImport : IDisposable
     public SortedRanges Ranges(HashMode mode, SortSlots slots)
     {
         if (!_isComplete)
-            throw new InvalidOperationException("not everything has been read yet");
+            throw new InvalidOperationException("the import is not complete: await its run before calling Ranges");
         var ordinal = _options.Modes.ToList().IndexOf(mode);
         ArgumentOutOfRangeException.ThrowIfNegative(ordinal, nameof(mode));
         return new SortedRanges(_file, _spoolLength, _directory, ordinal * HashSpool.Buckets, slots);

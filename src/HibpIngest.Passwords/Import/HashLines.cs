@@ -110,7 +110,7 @@ internal sealed class HashLines(HashMode mode, string name, long lines) : ILineR
         if (colon < 0)
             throw Bad("found no colon");
         if (line[..colon].IndexOfAnyExcept(HexDigits) is >= 0 and var other)
-            throw Bad($"found something else than a hex digit in column {other + 1}");
+            throw Bad($"found a character that is no hex digit in column {other + 1}");
         if (colon != _digits)
             throw Bad($"found {colon} digits before the colon{OtherMode(colon)}");
         Convert.FromHexString(line[..colon], hash, out _, out _);

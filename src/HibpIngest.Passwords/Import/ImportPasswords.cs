@@ -162,8 +162,8 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         var existing = await releases.FindAsync(release, cancellationToken);
         if (existing?.Parts.FirstOrDefault(part => IsRequested(request, part)) is { } part)
         {
-            throw new NotPossibleException($"release {release} has {part.Mode.Name()} in {part.Backend.Name()} already, and is never "
-                + "changed: name another one by --release");
+            throw new NotPossibleException($"release {release} already contains {part.Mode.Name()} in {part.Backend.Name()}, and "
+                + "releases are immutable; choose another name with --release");
         }
         await releases.RequireCompleteAsync(existing, request.Options.Modes, cancellationToken);
     }

@@ -33,7 +33,7 @@ public enum ImportStart
     /// <summary>Nowhere: an earlier run has read everything.</summary>
     AllRead,
 
-    /// <summary>At the beginning: the inputs or options are not those of the interrupted run.</summary>
+    /// <summary>The import starts over: the inputs or options differ from those of the interrupted run.</summary>
     OtherInput,
 
     /// <summary>At the beginning: the interrupted run's files are damaged, or of another version.</summary>

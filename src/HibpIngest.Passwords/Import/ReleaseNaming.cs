@@ -41,6 +41,6 @@ internal static class ReleaseNaming
         var date = now.ToString("yyyyMMdd", CultureInfo.InvariantCulture);
         return Enumerable.Range(0, 26).Select(number => number == 0 ? date : $"{date}{(char)('a' + number)}")
             .FirstOrDefault(name => known.All(one => one.Name != name))
-            ?? throw new NotPossibleException("there are 26 releases of this day: name this one by --release");
+            ?? throw new NotPossibleException("26 releases are already named by this date: choose a name with --release");
     }
 }

@@ -11,7 +11,7 @@ namespace HibpIngest.Passwords.Import;
 internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, SpoolDirectory directory, int firstOfMode, SortSlots slots)
 {
     public const int Buckets = HashSpool.Buckets;
-    public const int PrefixesOfBucket = HashSpool.PrefixesOfBucket;
+    public const int PrefixesPerBucket = HashSpool.PrefixesPerBucket;
 
     // Duplicates count each time.
     public long Rows(int firstBucket, int buckets)
@@ -101,9 +101,10 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
             if (reader.Left > slot.Length - filled && filled > slot.Length / 4 * 3)
             {
                 throw new BadInputException(
-                    $"expected the different hashes of ranges {HashModes.PrefixText(bucket * PrefixesOfBucket)} to "
-                    + $"{HashModes.PrefixText(((bucket + 1) * PrefixesOfBucket) - 1)} to fit into the {slot.Length:N0} that there is "
-                    + "memory for sorting, found more; give the import more memory (--memory)");
+                    $"expected at most {slot.Length:N0} different hashes, for which there is memory, in ranges "
+                    + $"{HashModes.PrefixText(bucket * PrefixesPerBucket)} to "
+                    + $"{HashModes.PrefixText(((bucket + 1) * PrefixesPerBucket) - 1)}, found more; give the import more memory "
+                    + "(--memory)");
             }
         }
     }
@@ -121,7 +122,7 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
 /// <summary>Equal arrays that buckets are sorted in, allocated when first needed; a larger bucket is read in pieces.</summary>
 internal sealed class SortSlots(int slots, int rows) : IDisposable
 {
-    // With fewer, a processor would idle while sorted rows are consumed.
+    // With fewer slots, a processor would idle while sorted rows are consumed.
     private const int MinSlots = 2;
 
     private readonly ConcurrentBag<HashCount[]> _free = [];

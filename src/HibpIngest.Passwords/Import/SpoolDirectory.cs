@@ -124,5 +124,5 @@ internal sealed class BucketReader(SafeFileHandle spool, long length, int bucket
     }
 
     private static IOException Damaged() =>
-        new("expected the chunks of an import in its work folder, found something else; delete the folder and import again");
+        new("the work folder of the import doesn't contain the import's chunks: delete the folder and import again");
 }

@@ -14,14 +14,14 @@ public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffse
 
     /// <summary>Returns the body as stored if the client accepts that, else decompressed; nothing is compressed for a request.</summary>
     /// <exception cref="StoreMismatchException">The stored range is damaged.</exception>
-    public RangeBody For(bool takesGzip) =>
-        !Stored.IsGzip || takesGzip ? Stored : RangeBody.Of(RangeGzip.Decompress(Stored.Bytes), isGzip: false);
+    public RangeBody For(bool acceptsGzip) =>
+        !Stored.IsGzip || acceptsGzip ? Stored : RangeBody.Of(RangeGzip.Decompress(Stored.Bytes), isGzip: false);
 
     /// <summary>Returns the range followed by padding rows (<see cref="RangePadding"/>).</summary>
-    public (ReadOnlyMemory<byte> Bytes, bool IsGzip) Padded(bool takesGzip)
+    public (ReadOnlyMemory<byte> Bytes, bool IsGzip) Padded(bool acceptsGzip)
     {
         var padding = RangePadding.Make(Mode);
-        if (Stored.IsGzip && takesGzip && RangeGzip.Append(Stored.Bytes.Span, padding) is { } gzip)
+        if (Stored.IsGzip && acceptsGzip && RangeGzip.Append(Stored.Bytes.Span, padding) is { } gzip)
             return (gzip, true);
         var text = Stored.IsGzip ? RangeGzip.Decompress(Stored.Bytes) : Stored.Bytes;
         return ((byte[])[.. text.Span, .. padding], false);

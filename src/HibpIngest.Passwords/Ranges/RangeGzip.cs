@@ -112,5 +112,5 @@ internal static class RangeGzip
     private static MemoryStream Read(ReadOnlyMemory<byte> gzip) => MemoryMarshal.TryGetArray(gzip, out var bytes)
         ? new MemoryStream(bytes.Array!, bytes.Offset, bytes.Count) : new MemoryStream(gzip.ToArray());
 
-    private static StoreMismatchException InvalidGzip() => new("a range of passwords is damaged: its gzip can't be read");
+    private static StoreMismatchException InvalidGzip() => new("a range of passwords is damaged: its gzip data can't be decompressed");
 }

@@ -89,5 +89,6 @@ internal static class RangeText
 
     private static byte[] MakeEmpty(HashMode mode) => [.. Enumerable.Repeat((byte)'0', mode.SuffixDigits()), .. ":0"u8];
 
-    private static StoreMismatchException InvalidText() => new("a range of passwords can't be read: it was written by something else");
+    private static StoreMismatchException InvalidText() =>
+        new("a range of passwords can't be read: it is damaged or was written by another program");
 }

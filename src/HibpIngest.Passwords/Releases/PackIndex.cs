@@ -58,7 +58,8 @@ internal sealed class PackIndex(byte[] bytes)
         var bytes = content.ToArray();
         if (bytes.Length != Bytes || !bytes.AsSpan().StartsWith(Magic) || bytes[8] != (byte)mode
             || BinaryPrimitives.ReadUInt32LittleEndian(bytes.AsSpan(ChecksumAt)) != Crc32.HashToUInt32(bytes.AsSpan(0, ChecksumAt)))
-            throw new StoreMismatchException("an index of passwords can't be read: it is damaged, or was written by something else");
+            throw new StoreMismatchException("an index of passwords can't be read: it is damaged, or was written by another program; "
+                + "restore a version of the blob, or serve another release: hibp passwords switch");
         return new PackIndex(bytes);
     }
 

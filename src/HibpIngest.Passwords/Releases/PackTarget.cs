@@ -3,9 +3,9 @@ using System.IO.Hashing;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <param name="replaces">As in <see cref="IPasswordBlobs.WriteAsync"/>: any version, or none.</param>
+/// <param name="replaces">Version that is replaced, as in <see cref="IPasswordBlobs.WriteAsync"/>: any, or none.</param>
 internal sealed class PackTarget(
-    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, string folder, string? replaces = IPasswordBlobs.Anything) : IRangeTarget
+    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, string folder, string? replaces = IPasswordBlobs.AnyVersion) : IRangeTarget
 {
     public PasswordBackend Backend => PasswordBackend.Pack;
 

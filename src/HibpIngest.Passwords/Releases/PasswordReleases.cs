@@ -124,7 +124,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
             && await IsAppendedToAsync(release, cancellationToken))
         {
             throw new NotPossibleException($"hashes were appended to release {release.Name} since it was imported, and a mode that joins "
-                + "it now would be without them: name another release");
+                + "it now would be without them: import into another release with --release");
         }
     }
 
@@ -133,7 +133,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
 
     internal async Task<ServedRelease> GetBeforeAsync(CancellationToken cancellationToken) =>
         (await GetCurrentAsync(cancellationToken))?.Before
-        ?? throw new NotPossibleException("there is no release to switch back to: no other one was served before");
+        ?? throw new NotPossibleException("no release was served before this one; 'hibp passwords status' lists the releases");
 
     /// <summary>Returns whether the release is served, or was the last one served from a back end.</summary>
     internal async Task<bool> IsServedAsync(string release, CancellationToken cancellationToken) =>
@@ -145,8 +145,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         if (await IsServedAsync(release, cancellationToken))
         {
             throw new NotPossibleException(
-                $"release {release} is served, or was the last from its back end: switch to another one first, from each back end that it "
-                + "is in");
+                $"release {release} can't be deleted: it is served, or is the last one served from a back end. Serve another release from "
+                + "each of its back ends first: hibp passwords switch BACKEND --release NAME");
         }
     }
 

@@ -42,7 +42,8 @@ internal sealed class PresentRanges(ReadOnlyMemory<byte> bits)
         var bytes = content.Span;
         if (bytes.Length != Bytes || !bytes.StartsWith(Magic) || bytes[8] != (byte)mode
             || BinaryPrimitives.ReadUInt32LittleEndian(bytes[ChecksumAt..]) != Crc32.HashToUInt32(bytes[..ChecksumAt]))
-            throw new StoreMismatchException("a list of ranges can't be read: it is damaged, or was written by something else");
+            throw new StoreMismatchException("a list of ranges can't be read: it is damaged, or was written by another program; restore "
+                + "a version of the blob, or serve another release: hibp passwords switch");
         return new PresentRanges(content[HeaderBytes..ChecksumAt]);
     }
 

@@ -51,7 +51,7 @@ internal static class ReleaseReader
     public static async Task<ReadOnlyMemory<byte>> ReadListAsync(
         IPasswordBlobs blobs, string name, ReleasePart part, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob && blob.ETag == part.ETag
-            ? blob.Bytes : throw new StoreMismatchException($"{name} is missing, or is not the one that its release names");
+            ? blob.Bytes : throw new StoreMismatchException($"{name} is missing, or is not the version that its release lists");
 
     /// <exception cref="StoreMismatchException">The document is malformed, or of an unknown version.</exception>
     public static T Parse<T>(ReadOnlyMemory<byte> bytes, JsonTypeInfo<T> type, Func<T, bool> isKnown, string subject)
@@ -65,7 +65,7 @@ internal static class ReleaseReader
         {
             // Reported below.
         }
-        throw new StoreMismatchException($"a document of {subject} can't be read: a newer program or something else wrote it");
+        throw new StoreMismatchException($"a document of {subject} can't be read: it is damaged, or a newer or another program wrote it");
     }
 
     /// <inheritdoc cref="IPasswordBlobs.WriteAsync"/>

@@ -3,7 +3,7 @@ using System.Globalization;
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>A mode of which a release has fewer rows than are served; such a release is served only by an explicit switch.</summary>
-/// <param name="Rows">The release's rows; 0: it lacks the mode.</param>
+/// <param name="Rows">The release's rows; 0 if it lacks the mode.</param>
 public sealed record ReleaseShortfall(HashMode Mode, long Rows, long ServedRows)
 {
     /// <summary>Minimum percentage of a mode's served rows at which an imported release is served automatically.</summary>

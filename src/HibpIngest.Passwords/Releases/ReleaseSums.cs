@@ -60,9 +60,9 @@ internal static class WrittenPart
         {
             if (sum != groups[group].Total)
             {
-                throw new StoreMismatchException($"release {release.Name}, read back from {target.Backend.Name()}, is not what was "
-                    + $"written: {sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, and {groups[group].Rows} were expected; it is "
-                    + "not served");
+                throw new StoreMismatchException($"release {release.Name}, read back from {target.Backend.Name()}, differs from what "
+                    + $"was written: found {sum.Rows} hashes in ranges {group:X2}000 to {group:X2}FFF, expected {groups[group].Rows}; it "
+                    + "is not served");
             }
             progress.Add(ImportStepKind.Verify, sum.Rows);
         }

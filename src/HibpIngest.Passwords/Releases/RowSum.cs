@@ -26,7 +26,7 @@ internal record struct RowSum(long Rows, ulong Sum)
     public void Add(HashMode mode, int prefix, RangeContent content, List<HashCount> rows)
     {
         rows.Clear();
-        RangeText.Read(mode, prefix, content.For(takesGzip: false).Bytes.Span, rows);
+        RangeText.Read(mode, prefix, content.For(acceptsGzip: false).Bytes.Span, rows);
         Add(mode, CollectionsMarshal.AsSpan(rows));
     }
 

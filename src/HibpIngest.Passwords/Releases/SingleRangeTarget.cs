@@ -23,7 +23,7 @@ internal abstract class SingleRangeTarget(
         (await blobs.WriteAsync(
             PasswordNames.Present(release, backend, mode),
             PasswordContent.Binary(PresentRanges.Make(mode, groups.Select(group => (ReadOnlyMemory<byte>)group.Present))),
-            IPasswordBlobs.Anything, cancellationToken))!;
+            IPasswordBlobs.AnyVersion, cancellationToken))!;
 
     protected abstract Task WriteAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
 
@@ -60,7 +60,7 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashM
 
     protected override Task WriteAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken) =>
         _blobs.WriteAsync(
-            PasswordNames.Range(Release, Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.Anything, cancellationToken);
+            PasswordNames.Range(Release, Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.AnyVersion, cancellationToken);
 }
 
 // Each write has partitions of its own; the service limits what a table accepts.
@@ -74,8 +74,8 @@ internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, Has
         if (!await stores.Tables.CreateAsync(_table, cancellationToken) && isNew)
         {
             throw new NotPossibleException(
-                $"table {_table} is there already, from another import: name another release by --release, or delete that one by "
-                + $"'hibp passwords delete {Release.Name}'");
+                $"table {_table} already exists, from another import: choose another name with --release, or delete that import: "
+                + $"hibp passwords delete {Release.Name}");
         }
     }
 

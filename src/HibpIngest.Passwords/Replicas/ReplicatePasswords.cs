@@ -2,10 +2,13 @@ using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Passwords.Replicas;
 
-/// <summary>Copies a release to another account, and lists each part once it was read back there. A further run resumes.</summary>
+/// <summary>
+/// Copies a release to a replica's storage account. A part is listed there after it has been read back and verified. A repeated run
+/// resumes.
+/// </summary>
 public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases releases, TimeProvider time)
 {
-    // Each uploads four blocks at a time.
+    // Four blocks of a pack are uploaded concurrently.
     private const int PacksAtOnce = 2;
     private const int BlobsAtOnce = 32;
     private const int PartitionsAtOnce = 8;
@@ -21,8 +24,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             ?? throw new NotPossibleException("there are no passwords to copy: import them with 'hibp passwords import FILE'");
     }
 
-    /// <returns>Hashes of the parts that were copied by this run; 0: everything was there.</returns>
-    /// <exception cref="NotPossibleException">There is no such release, or the replica has another one of that name.</exception>
+    /// <returns>Number of hashes in the parts that this run copied; 0 if the replica already had all of them.</returns>
+    /// <exception cref="NotPossibleException">There is no such release, or the replica has a different one with that name.</exception>
     /// <exception cref="StoreMismatchException">The rows read back differ from those imported; the part is not listed.</exception>
     public async Task<long> RunAsync(
         PasswordReplica replica, string release, IProgress<ImportStep>? progress, CancellationToken cancellationToken)
@@ -32,10 +35,10 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         if ((await ReleaseReader.ReadAsync(replica.Stores.Blobs, release, cancellationToken)).Release is { Deleted: false } existing
             && !ReplicatedReleases.IsCopy(existing, found))
         {
-            throw new NotPossibleException($"replica {replica.Name} has another release {release}, which is not a copy of this one: delete "
-                + $"it there first ('hibp passwords delete {release}' with HIBP_STORAGE naming that account)");
+            throw new NotPossibleException($"replica {replica.Name} has a different release named {release}: delete it there first "
+                + $"('hibp passwords delete {release}' with HIBP_STORAGE set to that storage account)");
         }
-        // Under an id of its own, so that leftovers of an earlier copy are not taken for parts of this one.
+        // The copy gets a new id, so that leftovers of an earlier copy are not mistaken for its parts.
         var copy = new ReleaseCopy(found.Key, replica.Stores, await replica.Releases.BeginAsync(release, cancellationToken, found.Id));
         var listed = await replica.Releases.FindAsync(release, cancellationToken);
         ReleasePart[] parts = [.. found.Parts.Where(part => !ReplicatedReleases.Holds(listed, found, [part]))];
@@ -50,13 +53,13 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
                 _ => await CopyTableAsync(copy, part, steps, cancellationToken),
             };
             var written = part with { ETag = etag };
-            await VerifyAsync(replica, copy.There, written, steps, cancellationToken);
-            // Before the part is listed: a listed part is complete.
+            await VerifyAsync(replica, copy.Destination, written, steps, cancellationToken);
+            // Changes are copied before the part is listed, because a listed part must be complete.
             await CopyChangesAsync(copy, cancellationToken);
-            if (!await replica.Releases.AddAsync(copy.There, written, cancellationToken, isCopy: true))
+            if (!await replica.Releases.AddAsync(copy.Destination, written, cancellationToken, isCopy: true))
             {
                 throw new NotPossibleException(
-                    $"release {release} was deleted from replica {replica.Name} while it was copied: run the same command again");
+                    $"release {release} was deleted from replica {replica.Name} during the copy: run the same command again");
             }
         }
         if (parts.Length == 0)
@@ -64,33 +67,36 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         return rows;
     }
 
-    /// <summary>Copies what was added to the release since the last copy; the list of changes is written after the ranges.</summary>
+    /// <summary>Copies the ranges that were appended to since the last copy, then records them in the copy's change log.</summary>
     private async Task CopyChangesAsync(ReleaseCopy copy, CancellationToken cancellationToken)
     {
-        var to = copy.To.Blobs;
-        var log = new ChangeLog(to, copy.There);
-        var isRecorded = await new ChangeLog(primary.Blobs, copy.Here).ProcessAsync(
-            to, PasswordNames.Copied(copy.There), ChangesAtOnce, async changed =>
+        var to = copy.Stores.Blobs;
+        var log = new ChangeLog(to, copy.Destination);
+        var isRecorded = await new ChangeLog(primary.Blobs, copy.Source).ProcessAsync(
+            to, PasswordNames.Copied(copy.Destination), ChangesAtOnce, async changed =>
             {
                 await Parallel.ForEachAsync(changed, Degree(BlobsAtOnce, cancellationToken), async (range, token) =>
                 {
-                    var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Here, range.Mode, range.Prefix), null, token)
-                        ?? throw new RangeMissingException(copy.Here);
+                    var blob = await primary.Blobs.ReadAsync(PasswordNames.Overlay(copy.Source, range.Mode, range.Prefix), null, token)
+                        ?? throw new RangeMissingException(copy.Source);
                     await to.WriteAsync(
-                        PasswordNames.Overlay(copy.There, range.Mode, range.Prefix),
-                        PasswordContent.Range(blob.Bytes) with { Note = blob.Note }, IPasswordBlobs.Anything, token);
+                        PasswordNames.Overlay(copy.Destination, range.Mode, range.Prefix),
+                        PasswordContent.Range(blob.Bytes) with { Note = blob.Note }, IPasswordBlobs.AnyVersion, token);
                 });
-                // With the present time, so that readers of that account see them as new changes.
+                // The changes are logged with the current time, so that the replica's readers treat them as new.
                 foreach (var mode in changed.GroupBy(range => range.Mode, range => range.Prefix))
                     await log.AddAsync(mode.Key, [.. mode], time.GetUtcNow(), cancellationToken);
             }, cancellationToken);
         if (!isRecorded)
-            throw new NotPossibleException($"release {copy.Here.Name} is being copied by another process");
+        {
+            throw new NotPossibleException(
+                $"release {copy.Source.Name} is being copied by another process: wait until that ends, then run the same command again");
+        }
     }
 
     private async Task<string> CopyPacksAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Index(copy.Here, part.Mode);
+        var name = PasswordNames.Index(copy.Source, part.Mode);
         var index = PackIndex.Parse(part.Mode, await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken));
         PackRecord[] packs = [.. Enumerable.Range(0, PasswordNames.Groups).Select(index.RecordOf)];
         await Parallel.ForEachAsync(Enumerable.Range(0, packs.Length), Degree(PacksAtOnce, cancellationToken), async (pack, token) =>
@@ -101,8 +107,9 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
                 packs[pack] = record with { ETag = await CopyPackAsync(copy, part.Mode, pack, record, token) };
             steps.Add(ImportStepKind.Write, record.Rows);
         });
-        return (await copy.To.Blobs.WriteAsync(
-            PasswordNames.Index(copy.There, part.Mode), PasswordContent.Binary(PackIndex.Make(part.Mode, packs)), IPasswordBlobs.Anything,
+        return (await copy.Stores.Blobs.WriteAsync(
+            PasswordNames.Index(copy.Destination, part.Mode), PasswordContent.Binary(PackIndex.Make(part.Mode, packs)),
+            IPasswordBlobs.AnyVersion,
             cancellationToken))!;
     }
 
@@ -110,45 +117,45 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private async Task<string> CopyPackAsync(
         ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
-        var (from, to) = (PasswordNames.Pack(copy.Here, mode, pack), PasswordNames.Pack(copy.There, mode, pack));
-        var existing = await copy.To.Blobs.FindAsync(to, cancellationToken);
+        var (from, to) = (PasswordNames.Pack(copy.Source, mode, pack), PasswordNames.Pack(copy.Destination, mode, pack));
+        var existing = await copy.Stores.Blobs.FindAsync(to, cancellationToken);
         if (existing?.Length == record.Length)
         {
-            var known = new PackStream(copy.To.Blobs, copy.There, to, record with { ETag = existing.ETag });
-            if (await AreSameAsync(new PackStream(primary.Blobs, copy.Here, from, record), known, cancellationToken))
+            var known = new PackStream(copy.Stores.Blobs, copy.Destination, to, record with { ETag = existing.ETag });
+            if (await HaveSameBytesAsync(new PackStream(primary.Blobs, copy.Source, from, record), known, cancellationToken))
                 return existing.ETag;
         }
-        return (await copy.To.Blobs.UploadAsync(
-            to, new PackStream(primary.Blobs, copy.Here, from, record), IPasswordBlobs.Anything, cancellationToken))!;
+        return (await copy.Stores.Blobs.UploadAsync(
+            to, new PackStream(primary.Blobs, copy.Source, from, record), IPasswordBlobs.AnyVersion, cancellationToken))!;
     }
 
     private async Task<string> CopyBlobsAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        var (to, list) = (copy.To.Blobs, PasswordNames.Present(copy.There, part.Backend, part.Mode));
-        // At first most are missing: a listing names 5,000 for the cost of checking one.
+        var (to, list) = (copy.Stores.Blobs, PasswordNames.Present(copy.Destination, part.Backend, part.Mode));
+        // A listing returns 5,000 names for the price of one existence check, and in a first run most blobs are missing.
         var known = await to.ListAsync(list[..(list.LastIndexOf('/') + 1)], cancellationToken)
             .ToHashSetAsync(cancellationToken: cancellationToken);
         return await CopyRangesAsync(copy, part, BlobsAtOnce, async (prefix, token) =>
         {
-            var name = PasswordNames.Range(copy.There, part.Mode, prefix);
-            var blob = await primary.Blobs.ReadAsync(PasswordNames.Range(copy.Here, part.Mode, prefix), null, token)
-                ?? throw new RangeMissingException(copy.Here);
+            var name = PasswordNames.Range(copy.Destination, part.Mode, prefix);
+            var blob = await primary.Blobs.ReadAsync(PasswordNames.Range(copy.Source, part.Mode, prefix), null, token)
+                ?? throw new RangeMissingException(copy.Source);
             if (!known.Contains(name) || await to.ReadAsync(name, null, token) is not { } existing
                 || !existing.Bytes.Span.SequenceEqual(blob.Bytes.Span))
-                await to.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.Anything, token);
+                await to.WriteAsync(name, PasswordContent.Range(blob.Bytes), IPasswordBlobs.AnyVersion, token);
         }, steps, cancellationToken);
     }
 
     private async Task<string> CopyTableAsync(ReleaseCopy copy, ReleasePart part, StepProgress steps, CancellationToken cancellationToken)
     {
-        var (from, to) = (PasswordNames.Table(copy.Here, part.Mode), PasswordNames.Table(copy.There, part.Mode));
-        var isNew = await copy.To.Tables.CreateAsync(to, cancellationToken);
+        var (from, to) = (PasswordNames.Table(copy.Source, part.Mode), PasswordNames.Table(copy.Destination, part.Mode));
+        var isNew = await copy.Stores.Tables.CreateAsync(to, cancellationToken);
         return await CopyRangesAsync(copy, part, PartitionsAtOnce, async (prefix, token) =>
         {
             var partition = HashModes.PrefixText(prefix);
             var rows = await primary.Tables.ReadAsync(from, partition, token);
-            if (isNew || !rows.SequenceEqual(await copy.To.Tables.ReadAsync(to, partition, token)))
-                await copy.To.Tables.WriteAsync(to, partition, rows, token);
+            if (isNew || !rows.SequenceEqual(await copy.Stores.Tables.ReadAsync(to, partition, token)))
+                await copy.Stores.Tables.WriteAsync(to, partition, rows, token);
         }, steps, cancellationToken);
     }
 
@@ -156,7 +163,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         ReleaseCopy copy, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
         CancellationToken cancellationToken)
     {
-        var name = PasswordNames.Present(copy.Here, part.Backend, part.Mode);
+        var name = PasswordNames.Present(copy.Source, part.Backend, part.Mode);
         var list = await ReleaseReader.ReadListAsync(primary.Blobs, name, part, cancellationToken);
         var present = PresentRanges.Parse(part.Mode, list);
         int[] prefixes = [.. Enumerable.Range(0, PasswordNames.Groups).SelectMany(present.OfGroup)];
@@ -164,12 +171,12 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         await Parallel.ForEachAsync(prefixes, Degree(atOnce, cancellationToken), async (prefix, token) =>
         {
             await copyRange(prefix, token);
-            // The rows of a range are known only once it is read back; assume that they are evenly distributed, as hashes are.
+            // A range's row count is known only after it is read back. Progress assumes an even distribution, because hashes are uniform.
             var number = Interlocked.Increment(ref done);
             steps.Add(ImportStepKind.Write, (part.Rows * number / prefixes.Length) - (part.Rows * (number - 1) / prefixes.Length));
         });
-        return (await copy.To.Blobs.WriteAsync(
-            PasswordNames.Present(copy.There, part.Backend, part.Mode), PasswordContent.Binary(list), IPasswordBlobs.Anything,
+        return (await copy.Stores.Blobs.WriteAsync(
+            PasswordNames.Present(copy.Destination, part.Backend, part.Mode), PasswordContent.Binary(list), IPasswordBlobs.AnyVersion,
             cancellationToken))!;
     }
 
@@ -186,20 +193,21 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         if ((total.Rows, total.Text) != (part.Rows, part.Sum))
         {
             throw new StoreMismatchException(
-                $"release {release.Name}, read back from {part.Backend.Name()} of replica {replica.Name}, is not what was imported: "
-                + $"{total.Rows} {part.Mode.Name()} hashes, and {part.Rows} were expected; it is not listed there. Run the same command "
-                + "again to copy what differs; delete surplus ranges by 'hibp passwords delete' with HIBP_STORAGE naming that account");
+                $"release {release.Name}: the copy in {part.Backend.Name()} of replica {replica.Name} differs from the original (expected "
+                + $"{part.Rows} {part.Mode.Name()} hashes with checksum {part.Sum}, found {total.Rows} with {total.Text}); it is not "
+                + "listed there. Run the same command again to copy the differing ranges; if it still differs, delete the copy: 'hibp "
+                + $"passwords delete {release.Name}' with HIBP_STORAGE set to that account");
         }
     }
 
-    private static async Task<bool> AreSameAsync(PackStream one, PackStream other, CancellationToken cancellationToken)
+    private static async Task<bool> HaveSameBytesAsync(PackStream left, PackStream right, CancellationToken cancellationToken)
     {
-        var (bytes, others) = (new byte[1 << 20], new byte[1 << 20]);
+        var (leftBytes, rightBytes) = (new byte[1 << 20], new byte[1 << 20]);
         while (true)
         {
-            var length = await one.ReadAtLeastAsync(bytes, bytes.Length, throwOnEndOfStream: false, cancellationToken);
-            var same = await other.ReadAtLeastAsync(others, others.Length, throwOnEndOfStream: false, cancellationToken) == length
-                && bytes.AsSpan(0, length).SequenceEqual(others.AsSpan(0, length));
+            var length = await left.ReadAtLeastAsync(leftBytes, leftBytes.Length, throwOnEndOfStream: false, cancellationToken);
+            var same = await right.ReadAtLeastAsync(rightBytes, rightBytes.Length, throwOnEndOfStream: false, cancellationToken) == length
+                && leftBytes.AsSpan(0, length).SequenceEqual(rightBytes.AsSpan(0, length));
             if (!same || length == 0)
                 return same;
         }
@@ -208,11 +216,13 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
 
-    /// <param name="Here">The release's key in the primary.</param>
-    /// <param name="There">The copy's key in the destination.</param>
-    private sealed record ReleaseCopy(ReleaseKey Here, PasswordStores To, ReleaseKey There);
+    /// <param name="Source">The release's key in the primary.</param>
+    /// <param name="Stores">The replica's stores.</param>
+    /// <param name="Destination">The copy's key in the replica.</param>
+    private sealed record ReleaseCopy(ReleaseKey Source, PasswordStores Stores, ReleaseKey Destination);
 }
 
+/// <summary>Reads a pack in windows of 4 MiB, from the version that its record names.</summary>
 internal sealed class PackStream(IPasswordBlobs blobs, ReleaseKey release, string name, PackRecord pack) : ForwardStream
 {
     private const int WindowBytes = 4 << 20;

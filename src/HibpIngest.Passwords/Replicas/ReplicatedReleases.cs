@@ -7,8 +7,8 @@ namespace HibpIngest.Passwords.Replicas;
 /// <param name="primary">The releases of the installation's own account, which is authoritative.</param>
 public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<PasswordReplica> replicas)
 {
-    /// <summary>Serves a release from a back end in every account that has all of it.</summary>
-    /// <param name="release">The release; null: the one that the primary serves.</param>
+    /// <summary>Serves a release from a back end in every storage account that has the whole release.</summary>
+    /// <param name="release">The release; null for the one that the primary serves.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end; nothing is switched.</exception>
     public async Task<(ServedRelease Served, IReadOnlyList<ReplicaOutcome> Replicas)> SwitchAsync(
         PasswordBackend backend, string? release, CancellationToken cancellationToken)
@@ -52,7 +52,7 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         if (serving.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
         {
             throw new NotPossibleException($"release {release} is still served by replica {replica.Replica}, or was the last from its back "
-                + "end there: copy the release to serve by 'hibp passwords replicate', and switch to it again");
+                + "end there: copy the release to serve with 'hibp passwords replicate', and switch to it again");
         }
         var outcomes = await EachAsync(async (one, token) =>
         {
@@ -78,14 +78,15 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
             }
         }));
 
-    /// <summary>Returns whether a replica's release is a copy of the primary's, rather than another one of that name.</summary>
+    /// <summary>Returns whether a replica's release is a copy of the primary's, and not another release with that name.</summary>
     internal static bool IsCopy(PasswordRelease copy, PasswordRelease release) => copy.CopyOf == release.Id
-        && copy.Parts.All(one => !release.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode)) || Has(release, one));
+        && copy.Parts.All(one =>
+            !release.Parts.Any(part => (part.Backend, part.Mode) == (one.Backend, one.Mode)) || ContainsPart(release, one));
 
     internal static bool Holds(PasswordRelease? copy, PasswordRelease release, IEnumerable<ReleasePart> parts) =>
-        copy is not null && copy.CopyOf == release.Id && parts.All(part => Has(copy, part));
+        copy is not null && copy.CopyOf == release.Id && parts.All(part => ContainsPart(copy, part));
 
-    private static bool Has(PasswordRelease release, ReleasePart part) => release.Parts.Any(
+    private static bool ContainsPart(PasswordRelease release, ReleasePart part) => release.Parts.Any(
         one => (one.Backend, one.Mode, one.Rows, one.Sum) == (part.Backend, part.Mode, part.Rows, part.Sum));
 
     private async Task<IReadOnlyList<ReplicaOutcome>> EachAsync(
@@ -103,8 +104,8 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
         }));
 }
 
-/// <param name="Current">The release it serves; null: none, or it can't be read.</param>
-/// <param name="Reason">Why it can't be read; null: it can.</param>
+/// <param name="Current">The release it serves; null if it serves none or can't be read.</param>
+/// <param name="Reason">Reason why it can't be read; null if it can.</param>
 public sealed record ReplicaState(string Replica, CurrentRelease? Current, IReadOnlyList<PasswordRelease> Releases, string? Reason);
 
 public sealed record ReplicaOutcome(string Replica, ReplicaResult Result, string? Reason = null);
@@ -113,10 +114,10 @@ public enum ReplicaResult
 {
     Done = 0,
 
-    /// <summary>It lacks the release or a part of it, and keeps serving what it serves.</summary>
+    /// <summary>The replica lacks at least a part of the release, and keeps serving what it serves.</summary>
     Lacking = 1,
 
-    /// <summary>It can't be reached, or its store has an error; running the same command again resumes.</summary>
+    /// <summary>The replica can't be reached, or its store has an error; running the same command again resumes.</summary>
     Failed = 2,
 }
 

@@ -9,7 +9,7 @@ namespace HibpIngest.Passwords.Serving;
 /// </summary>
 public sealed class ExportPasswords(PasswordStores stores, PasswordReleases releases, TimeProvider time)
 {
-    /// <param name="release">The release's name; null: the served one.</param>
+    /// <param name="release">The release's name. Null for the served one.</param>
     /// <param name="progress">Receives the number of hashes written so far, and in all.</param>
     /// <returns>The number of hashes written.</returns>
     /// <exception cref="NotPossibleException">There is no such release, or it lacks the mode.</exception>
@@ -28,7 +28,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
             {
                 if (range.Imported is not null)
                     sum.Add(mode, range.Prefix, range.Imported, rows);
-                var text = range.Content.For(takesGzip: false).Bytes;
+                var text = range.Content.For(acceptsGzip: false).Bytes;
                 var lines = Lines(range.Prefix, text.Span);
                 written += lines.AsSpan().Count((byte)'\n');
                 await output.WriteAsync(lines, cancellationToken);
@@ -37,7 +37,7 @@ public sealed class ExportPasswords(PasswordStores stores, PasswordReleases rele
         }
         await output.FlushAsync(cancellationToken);
         return (sum.Rows, sum.Text) == (part.Rows, part.Sum) ? written : throw new StoreMismatchException(
-            $"release {name} is not what was imported: {sum.Rows} hashes were read of {part.Rows}; do not use the file that was written");
+            $"release {name}: expected {part.Rows} hashes, as imported, found {sum.Rows}; do not use the file that was written");
     }
 
     private static byte[] Lines(int prefix, ReadOnlySpan<byte> text)

@@ -18,7 +18,9 @@ public interface IPasswordRanges : IDisposable
 }
 
 /// <param name="Next">The time to pass as <c>since</c> next; some changes may be repeated.</param>
-/// <param name="Prefixes">In order. Null: any may have changed, because another release is served, or too many have.</param>
+/// <param name="Prefixes">
+/// Prefixes of the changed ranges, ascending. Null: any may have changed, because another release is served, or too many have.
+/// </param>
 public sealed record ChangedRanges(string Release, DateTimeOffset Next, IReadOnlyList<int>? Prefixes)
 {
     /// <summary>The maximum number of prefixes, about 900 KB; a client that has missed more downloads all ranges.</summary>

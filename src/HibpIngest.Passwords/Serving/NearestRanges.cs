@@ -49,7 +49,7 @@ public sealed partial class NearestRanges : IPasswordRanges
         var near = _nearest.FindAsync(mode, prefix, cancellationToken);
         if (!near.IsCompletedSuccessfully)
             return new(FindAsync(near.AsTask(), trial, mode, prefix, cancellationToken));
-        // From the cache, which says nothing about the account's health.
+        // The range came from the cache, which says nothing about the account's health.
         return near.Result is { } known ? new(known) : _primary.FindAsync(mode, prefix, cancellationToken);
     }
 

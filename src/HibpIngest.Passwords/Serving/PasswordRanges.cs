@@ -66,9 +66,9 @@ public sealed class PasswordRanges : IPasswordRanges
     {
         if (_served is null || await _served.GetAsync(cancellationToken) is not { Changes: { } changes } served || served[mode] is null)
             return null;
-        var followed = changes.Followed;
-        var until = followed.At;
-        if (primary is not null && await primary.FindUncopiedAsync(served.Document!, followed.Copied, cancellationToken) is var uncopied
+        var lastRead = changes.LastRead;
+        var until = lastRead.At;
+        if (primary is not null && await primary.FindUncopiedAsync(served.Document!, lastRead.Copied, cancellationToken) is var uncopied
             && uncopied < until)
             until = uncopied;
         // The process that wrote a change may have another clock, and needs a while to write it.
@@ -80,9 +80,9 @@ public sealed class PasswordRanges : IPasswordRanges
 
     /// <summary>Returns the time up to which a replica has all changes of this account.</summary>
     /// <param name="copied">The position up to which the replica has this account's changes.</param>
-    private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePlace copied, CancellationToken cancellationToken)
+    private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePosition copied, CancellationToken cancellationToken)
     {
-        // Not known: the client requests the same changes again.
+        // The time is not known: the client requests the same changes again.
         if (_served is not { HasValue: true })
             return DateTimeOffset.MinValue;
         var served = await _served.GetAsync(cancellationToken);
@@ -91,7 +91,7 @@ public sealed class PasswordRanges : IPasswordRanges
         try
         {
             // Taken before the first uncopied change is read, so that no change can be missed.
-            var at = served.Changes!.Followed.At;
+            var at = served.Changes!.LastRead.At;
             return await served.Changes.FindFirstAsync(copied, cancellationToken) is { } first && first < at ? first : at;
         }
         catch (HibpException)
@@ -126,7 +126,7 @@ public sealed class PasswordRanges : IPasswordRanges
     private async Task<RangeContent?> ReadOnceAsync(
         IRangeSource source, RangeOverlays? overlays, object key, HashMode mode, int prefix, CancellationToken cancellationToken)
     {
-        // Not cancelled with the request that began it: others still wait for it.
+        // The read is not cancelled with the request that began it: other requests still wait for it.
         var reading = _reading.GetOrAdd(key, _ => new(() => ReadAsync(source, overlays, key, mode, prefix)));
         return await reading.Value.WaitAsync(cancellationToken);
     }

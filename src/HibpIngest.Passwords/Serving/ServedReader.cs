@@ -6,7 +6,7 @@ namespace HibpIngest.Passwords.Serving;
 internal sealed partial class ServedReader(PasswordStores stores, PasswordBackend? pin, bool isReplica, TimeProvider time, ILogger log)
     : RefreshingValue<ServedRanges>(RevalidateEvery, ReadTimeout, time)
 {
-    // As for the catalogue: a switch is visible within 10 seconds.
+    // The interval is the catalogue's: a switch is visible within 10 seconds.
     public static readonly TimeSpan RevalidateEvery = TimeSpan.FromSeconds(3);
 
     // Two indexes are 16 MB.
@@ -21,7 +21,7 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
         if (known is not null && (blob?.IsUnchanged == true || (blob is null && known.ETag is null)))
         {
             if (known.Changes is not null)
-                await known.Changes.FollowAsync(cancellationToken);
+                await known.Changes.RefreshAsync(cancellationToken);
             return known;
         }
         var current = blob is null ? null : ReleaseReader.ParseCurrent(blob.Bytes);
@@ -36,7 +36,8 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
                 sources[(int)part.Mode] = await ReleaseReader.OpenAsync(stores, document!.Key, part, cancellationToken);
             if (Array.TrueForAll(sources, static source => source is null))
                 throw new StoreMismatchException(
-                    $"release {release.Release} should be served from {release.Backend.Name()}, but is not there");
+                    $"release {release.Release} is not in {release.Backend.Name()}, from which it should be served: switch to another "
+                    + "release (hibp passwords switch)");
             changes = await ReleaseChanges.OpenAsync(stores.Blobs, document!.Key, Time, cancellationToken, isReplica);
             LogServed(release.Release, release.Backend.Name());
         }
@@ -58,7 +59,9 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
     [LoggerMessage(EventIds.ServedReaderServed, LogLevel.Information, "passwords: serving release {Release} from {Backend}")]
     private partial void LogServed(string release, string backend);
 
-    [LoggerMessage(EventIds.ServedReaderNothing, LogLevel.Warning, "passwords: no release is served any more")]
+    [LoggerMessage(
+        EventIds.ServedReaderNothing, LogLevel.Warning,
+        "passwords: no release is served any more; to serve one, run: hibp passwords switch")]
     private partial void LogNothing();
 
     [LoggerMessage(
@@ -69,10 +72,10 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
     private partial void LogUp();
 }
 
-/// <param name="ETag">Null: no document names a release.</param>
-/// <param name="Release">Null: nothing is served.</param>
-/// <param name="Since">When the release was switched to.</param>
-/// <param name="Sources">By mode; null: the mode is not served.</param>
+/// <param name="ETag">ETag of the document that names the release; null if there is none.</param>
+/// <param name="Release">The served release; null if nothing is served.</param>
+/// <param name="Since">Time of the switch to the release.</param>
+/// <param name="Sources">Sources by mode; null if the mode is not served.</param>
 internal sealed record ServedRanges(
     string? ETag, ServedRelease? Release, PasswordRelease? Document, DateTimeOffset Since, IRangeSource?[] Sources,
     ReleaseChanges? Changes, RangeOverlays? Overlays)

@@ -12,7 +12,7 @@ public sealed partial class CallClients(
     : IStage<CallMessage, CallRun>
 {
     public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>
-        await database.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsLookedThrough: false } slice
+        await database.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsSearched: false } slice
             ? new CallRun(slice) : null;
 
     public async Task RunAsync(CallRun work, CancellationToken cancellationToken)
@@ -24,8 +24,8 @@ public sealed partial class CallClients(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Clients, found.Count);
         if (await database.RecordCallSliceAsync(slice.Load, slice.Number, found, cancellationToken) is not { } due)
         {
-            // Another delivery recorded the slice and uses the same blobs, or the load doesn't send now and others may have recorded them.
-            // If the load is removed, nothing else would delete the blobs.
+            // The blobs stay: another delivery may have recorded the slice, and uses the same ones. They are deleted only if the load is
+            // removed, because nothing else would delete them.
             if (await database.GetLoadAsync(slice.Load, cancellationToken) is null or { Removing: true })
             {
                 foreach (var client in found.Keys)
@@ -59,7 +59,7 @@ public sealed partial class CallClients(
     private partial void LogLookedThrough(long load, int slice, int clients, long calls);
 
     [LoggerMessage(
-        EventIds.CallClientsFailed, LogLevel.Error, "load {Load} slice {Slice}: search for clients to call failed: {Reason}; {Next}")]
+        EventIds.CallClientsFailed, LogLevel.Error, "load {Load} slice {Slice}: matching client prefixes failed: {Reason}; {Next}")]
     private partial void LogFailed(long load, int slice, string reason, string next);
 }
 

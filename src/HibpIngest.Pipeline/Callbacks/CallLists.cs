@@ -3,7 +3,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// <summary>Opens the encrypted lists of the calls that are due, and settles those that can't be made.</summary>
 public sealed class CallLists(ICallbackBlobs blobs, InstallationKeys keys, IOptions<CallbackOptions> options)
 {
-    private static readonly TimeSpan LongestPause = TimeSpan.FromHours(1);
+    private static readonly TimeSpan MaxPause = TimeSpan.FromHours(1);
 
     public TimeSpan GiveUpAfter => options.Value.CallGiveUp;
 
@@ -16,7 +16,7 @@ public sealed class CallLists(ICallbackBlobs blobs, InstallationKeys keys, IOpti
     internal TimeSpan PauseOf(int before)
     {
         var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));
-        return (pause < LongestPause ? pause : LongestPause) * (1 - (Random.Shared.NextDouble() / 4));
+        return (pause < MaxPause ? pause : MaxPause) * (1 - (Random.Shared.NextDouble() / 4));
     }
 
     internal async Task<(List<(CallbackDelivery Delivery, CallList Calls)> Opened, List<CallbackResult> Settled)> OpenAsync(

@@ -7,7 +7,7 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     public static readonly TimeSpan TurnTime = TimeSpan.FromSeconds(30);
 
     // A longer pause ends the turn, so that it doesn't occupy a worker that other clients need.
-    private static readonly TimeSpan LongestWait = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan MaxWait = TimeSpan.FromSeconds(5);
 
     // The receiver counts as down after this many failures in a row, or after as many as its cap if that is larger.
     private const int FailuresInRow = 8;
@@ -30,10 +30,10 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
 
     public bool IsStopped => Before() is null;
 
-    /// <summary>Returns how long to wait before the next call; null: the turn has ended.</summary>
+    /// <summary>Returns how long to wait before the next call, or null if the turn has ended.</summary>
     public TimeSpan? Before()
     {
-        // One lock: a turn that another worker's failure ends in between has a pause of up to an hour.
+        // Both reads are under one lock: another worker's failure may end the turn between them, and set a pause of up to an hour.
         lock (_lock)
             return _stopped || time.GetElapsedTime(_startedAt) >= TurnTime ? null : Rest();
     }
@@ -119,6 +119,6 @@ internal sealed class CallPace(CallbackTurn turn, int cap, Func<int, TimeSpan> p
     private void PauseFor(TimeSpan pause)
     {
         (_pausedAt, _pause) = (time.GetTimestamp(), pause);
-        _stopped |= pause > LongestWait;
+        _stopped |= pause > MaxWait;
     }
 }

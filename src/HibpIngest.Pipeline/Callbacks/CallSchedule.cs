@@ -8,7 +8,7 @@ public sealed class CallSchedule(
 
     public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) => (await clients.ListAsync(cancellationToken)).Count > 0;
 
-    /// <summary>Sends a message for each slice of a load that is still to be looked through. Returns whether there are any.</summary>
+    /// <summary>Sends a message for each slice of a load that is still to be searched. Returns whether there are any.</summary>
     public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
     {
         if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
@@ -69,11 +69,11 @@ public sealed class CallSchedule(
 
     /// <summary>Deletes the blobs that a crash left of a load whose calls have ended.</summary>
     public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
-        load.Calls is { IsLookedThrough: true, Calls: > 0, Open: 0, Dead: 0 }
+        load.Calls is { IsSearched: true, Calls: > 0, Open: 0, Dead: 0 }
             ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
     /// <summary>True if a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>
     public static bool IsStalled(Load load, DateTimeOffset now, TimeSpan lostAfter) =>
-        load is { AwaitsCalls: true, Calls: { IsLookedThrough: false, IsFailed: false, MessagesAt: var sentAt } }
+        load is { AwaitsCalls: true, Calls: { IsSearched: false, IsFailed: false, MessagesAt: var sentAt } }
         && !(now - sentAt < lostAfter);
 }

@@ -23,7 +23,8 @@ public sealed class CallbackOperations(
         return resumed;
     }
 
-    /// <summary>Retries calls that were given up (null: all) and, without a client, slices that could not be read.</summary>
+    /// <summary>Retries the callbacks to a client that were abandoned.</summary>
+    /// <param name="client">If null, the callbacks to all clients are retried, and slices that could not be read.</param>
     public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
@@ -37,7 +38,7 @@ public sealed class CallbackOperations(
         return (calls, failed.Count);
     }
 
-    /// <summary>Deletes calls that were given up, limited to a client and a breach unless null. Returns their number.</summary>
+    /// <summary>Deletes callbacks that were abandoned, limited to a client and a breach unless null. Returns their number.</summary>
     /// <param name="withOpen">Deletes calls that are still to be made, too.</param>
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
@@ -65,5 +66,5 @@ public sealed class CallbackOperations(
         : (await clients.ListAsync(cancellationToken)).FirstOrDefault(
             one => one.Name.Equals(client, StringComparison.OrdinalIgnoreCase))?.Number
             ?? (int.TryParse(client, NumberStyles.None, CultureInfo.InvariantCulture, out var number) ? number : (int?)null)
-            ?? throw new NotPossibleException($"there is no client '{client}'; hibp clients list shows those there are");
+            ?? throw new NotPossibleException($"there is no client '{client}'; see: hibp clients list");
 }

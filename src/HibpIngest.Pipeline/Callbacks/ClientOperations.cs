@@ -93,7 +93,7 @@ public sealed class ClientOperations(
         var key = NewKey();
         var client = await ChangeAsync(name, client => client with { KeyHash = ApiKey.HashOf(key) }, cancellationToken);
         await AddKeyAsync(client, rpm.Value, cancellationToken);
-        // All other keys of the client, including one that an interrupted or concurrent rotation has left.
+        // Removes all other keys of the client, including one that an interrupted or concurrent rotation has left.
         var current = await GetAsync(name, cancellationToken);
         foreach (var other in await KeysOfAsync(client, cancellationToken))
         {
@@ -122,7 +122,7 @@ public sealed class ClientOperations(
 
     public async Task<CallbackClient> GetAsync(string name, CancellationToken cancellationToken) =>
         await FindAsync(name, cancellationToken)
-        ?? throw new NotPossibleException($"there is no client '{name}'; hibp clients list shows those there are");
+        ?? throw new NotPossibleException($"there is no client '{name}'; see: hibp clients list");
 
     public async Task<int> CountAsync(int number, CancellationToken cancellationToken) =>
         (await prefixes.ReadAsync(number, cancellationToken))?.Prefixes.Count ?? 0;
@@ -194,5 +194,5 @@ public sealed class ClientOperations(
     }
 }
 
-/// <summary>A client with its credentials, which are shown only once; null: unchanged.</summary>
+/// <summary>A client with its credentials, which are shown only once. Null if they are unchanged.</summary>
 public sealed record NewClient(CallbackClient Client, string? Key, string? Secret);

@@ -35,7 +35,7 @@ public sealed partial class DeliverCallbacks(
         if (turn.Pause is { } pause)
         {
             // The database's clock is ahead of this host's. Sweep sends the message for anything due much later.
-            if (pause <= PipelineMessages.LongestHidden)
+            if (pause <= PipelineMessages.MaxHidden)
                 await schedule.CallAsync(client.Number, pause, cancellationToken);
             return null;
         }
@@ -209,9 +209,9 @@ public sealed partial class DeliverCallbacks(
 
     private async Task EndAsync(int client, string owner, CallPace pace)
     {
-        // A message can't be hidden longer than LongestHidden; Sweep sends for deliveries due later.
+        // A message can't be hidden longer than MaxHidden; Sweep sends for deliveries due later.
         var next = await callbacks.EndTurnAsync(
-            client, owner, pace.End(), lists.GiveUpAfter, PipelineMessages.LongestHidden, CancellationToken.None);
+            client, owner, pace.End(), lists.GiveUpAfter, PipelineMessages.MaxHidden, CancellationToken.None);
         if (next is { } due)
             await schedule.CallAsync(client, due, CancellationToken.None);
     }

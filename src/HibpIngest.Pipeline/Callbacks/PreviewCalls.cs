@@ -15,7 +15,7 @@ public sealed class PreviewCalls(
     public async Task<IReadOnlyList<CallEstimate>> RunAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await catalogue.GetBreachAsync(breach, cancellationToken)
-            ?? throw new NotPossibleException($"there is no breach '{breach}'");
+            ?? throw new NotPossibleException($"there is no breach '{breach}'; see: hibp status");
         var called = (await clients.ListAsync(cancellationToken)).Where(client => client.IsCalledOf(found.Metadata.Flags)).ToList();
         if (called.Count == 0)
             return [];
@@ -23,7 +23,7 @@ public sealed class PreviewCalls(
         var isExact = true;
         foreach (var load in await loads.ListLoadsAsync(found.Name, cancellationToken))
         {
-            if (load is { PublishedAt: not null, Calls.IsLookedThrough: false })
+            if (load is { PublishedAt: not null, Calls.IsSearched: false })
                 isExact &= await LookThroughAsync(load, called, calls, cancellationToken);
         }
         var health = (await callbacks.ListCallbackHealthAsync(TimeSpan.Zero, cancellationToken)).ToDictionary(one => one.Client);
@@ -32,7 +32,7 @@ public sealed class PreviewCalls(
             health.GetValueOrDefault(client.Number)?.CallTime ?? CallEstimate.UsualCallTime))];
     }
 
-    /// <summary>Adds a load's calls for each client. Returns whether every slice was looked through.</summary>
+    /// <summary>Adds a load's calls for each client. Returns whether every slice was searched.</summary>
     private async Task<bool> LookThroughAsync(
         Load load, IReadOnlyList<CallbackClient> called, Dictionary<int, double> calls, CancellationToken cancellationToken)
     {
@@ -55,7 +55,7 @@ public sealed class PreviewCalls(
     }
 }
 
-/// <param name="IsExact">True if every slice was looked through; false: extrapolated from some of them.</param>
+/// <param name="IsExact">True if every slice was searched; false: extrapolated from some of them.</param>
 public sealed record CallEstimate(CallbackClient Client, long Calls, bool IsExact, TimeSpan CallTime)
 {
     /// <summary>Assumed time for one call to a client that has not been called yet.</summary>

@@ -34,5 +34,5 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
     }
 
     private static NotPossibleException NoBreach(string breach) =>
-        new($"there is no breach '{breach}'; hibp breach list lists those there are");
+        new($"there is no breach '{breach}'; see: hibp breach list");
 }

@@ -18,12 +18,12 @@ internal static class LogoImage
         if (image.Length > MaxBytes)
             return TooLarge(image.Length);
         if (image.Length < Beginning.Length + 8 || !image.StartsWith(Beginning))
-            return "it is not a PNG: its signature and its header are expected at its beginning";
+            return "the logo is not a PNG: expected the signature and the header of a PNG at its beginning";
         var width = BinaryPrimitives.ReadUInt32BigEndian(image[Beginning.Length..]);
         var height = BinaryPrimitives.ReadUInt32BigEndian(image[(Beginning.Length + 4)..]);
         return width is 0 or > MaxPixels || height is 0 or > MaxPixels
-            ? $"it has {width} x {height} pixels, and 1 to {MaxPixels} each way were expected" : null;
+            ? $"the logo has {width} x {height} pixels, expected 1 to {MaxPixels} each way" : null;
     }
 
-    public static string TooLarge(long bytes) => $"it has {bytes} bytes, and at most {MaxBytes} were expected";
+    public static string TooLarge(long bytes) => $"the logo has {bytes} bytes, expected at most {MaxBytes}";
 }

@@ -14,7 +14,7 @@ public sealed partial class PublishCatalogue(
     TimeProvider time, ILogger<PublishCatalogue> log)
 {
     /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>
-    public static readonly TimeSpan LongestRun = TimeSpan.FromMinutes(5);
+    public static readonly TimeSpan MaxRun = TimeSpan.FromMinutes(5);
 
     internal const string Json = "application/json; charset=utf-8";
 
@@ -67,7 +67,7 @@ public sealed partial class PublishCatalogue(
     /// <summary>Writes the blobs that differ. The caller has set a mark, which stays set if this throws.</summary>
     internal async Task<PublishedCatalogue> WriteAsync(CancellationToken cancellationToken)
     {
-        using var late = new CancellationTokenSource(LongestRun, time);
+        using var late = new CancellationTokenSource(MaxRun, time);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(late.Token, cancellationToken);
         try
         {
@@ -82,10 +82,11 @@ public sealed partial class PublishCatalogue(
         }
         catch (OperationCanceledException) when (late.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
         {
-            throw new StoreUnavailableException($"publishing the catalogue took longer than {LongestRun.TotalMinutes:0} minutes");
+            throw new StoreUnavailableException(
+                $"publishing the catalogue took longer than {MaxRun.TotalMinutes:0} minutes; Sweep retries it");
         }
         throw new StoreUnavailableException(
-            $"the catalogue was changed {MaxRounds} times while it was being published; publishing is retried");
+            $"the catalogue changed {MaxRounds} times during publishing; Sweep retries it");
     }
 
     /// <returns>Null if another writer has a newer snapshot, or the catalogue was merged; start over with a new snapshot.</returns>

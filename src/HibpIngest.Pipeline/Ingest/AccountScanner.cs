@@ -327,7 +327,7 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 
     /// <summary>Follows a domain whose run ends at a byte outside ASCII. Returns whether it does.</summary>
     /// <param name="domain">The run; a run that was cut is too long for a domain.</param>
-    /// <param name="otherwise">Rule to count if the whole isn't a domain; null: none.</param>
+    /// <param name="otherwise">Rule to count if the whole isn't a domain. Null for none.</param>
     private bool FollowAfter(ReadOnlySpan<byte> domain, AccountRule? otherwise, ReadOnlySpan<byte> rest)
     {
         if (rest.IsEmpty || rest[0] < FirstNonAscii || domain.Length > AccountRules.MaxDomainLength)

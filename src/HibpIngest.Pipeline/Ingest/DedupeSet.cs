@@ -39,7 +39,7 @@ internal sealed class DedupeSet
 
     private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
-    // Enough to keep every memory channel busy, few enough to be still in the cache when they are used.
+    // Accounts per chunk: enough to keep every memory channel busy, few enough to be still in the cache when they are used.
     private const int ChunkSize = 64;
 
     private readonly long _cap;
@@ -50,7 +50,7 @@ internal sealed class DedupeSet
     private long _limit;
     private byte _touched; // never read: keeps the reads from being optimised away
 
-    /// <param name="cap">Maximum number of accounts remembered; 0: none.</param>
+    /// <param name="cap">Maximum number of accounts remembered. 0 remembers none.</param>
     public DedupeSet(long cap)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(cap);
@@ -67,7 +67,7 @@ internal sealed class DedupeSet
     /// <summary>Returns how many accounts fit into the process's memory limit, with a quarter of it left for everything else.</summary>
     public static long MaxThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MaxMemoryShare) / BytesPerAccount;
 
-    /// <summary>Returns 50 million, or as many as fit into 40% of the process's memory limit if that is less.</summary>
+    /// <summary>Returns 50 million, or the number that fits into 40% of the process's memory limit if that is less.</summary>
     public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
 
     public static long DefaultCap(long memoryBytes) => Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);

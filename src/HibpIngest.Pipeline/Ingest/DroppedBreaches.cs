@@ -9,7 +9,7 @@ public sealed class DroppedBreaches(StageRunner runner, IngestBreach ingest, Loa
         // Metadata, a logo, or an unrelated file.
         if (BreachFiles.FormatOf(blob) is null)
             return;
-        // Deleted or replaced: the current version has its own event.
+        // A deleted or replaced blob is skipped: the current version has its own event.
         if (await blobs.FindAsync(blob, cancellationToken) is not { Version: var version })
             return;
         if (!BreachName.IsRefused(blob))

@@ -12,25 +12,25 @@ public sealed class IngestBreach(
     LoadStart starts, LoadLeases leases, LoadCopy copy, LoadReports reports, PipelineMessages messages, TimeProvider time,
     ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
-    // The plan's limit leaves half a minute after the time budget and the last batch. A message that has waited for TurnTimeout is sent
-    // back to its queue, where another process may receive it.
-    private static readonly TimeSpan TurnTimeout = TimeSpan.FromSeconds(10);
-    private static readonly TimeSpan NextTurn = TimeSpan.FromSeconds(30);
+    // A waiting message uses its invocation's time, of which a plan that ends functions at 10 minutes leaves 30 s beyond HIBP_PLANLIMIT
+    // (8 minutes and 90 s). After IngestSlotTimeout the message is sent back to its queue, where another process may receive it.
+    private static readonly TimeSpan IngestSlotTimeout = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan RedeliveryDelay = TimeSpan.FromSeconds(30);
 
-    private readonly SemaphoreSlim _turn = new(1);
+    private readonly SemaphoreSlim _ingestSlot = new(1);
 
     public async Task<LoadLease?> ClaimAsync(IngestMessage message, CancellationToken cancellationToken)
     {
-        if (message.Load == 0 && await starts.WasStartedAsync(message.Zip, cancellationToken))
+        if (message.Load == 0 && await starts.WasStartedAsync(message.BlobVersion, cancellationToken))
         {
-            if (await starts.FindIngestingAsync(message.Zip, cancellationToken) is not { } known)
+            if (await starts.FindIngestingAsync(message.BlobVersion, cancellationToken) is not { } known)
                 return null;
             message = message with { Blob = null, ETag = null, Load = known.Id };
         }
-        if (!await ClaimTurnAsync(cancellationToken))
+        if (!await TryAcquireSlotAsync(cancellationToken))
         {
-            IngestLog.NotItsTurn(log, NextTurn);
-            await messages.SendAsync(message, NextTurn, CancellationToken.None);
+            IngestLog.SlotBusy(log, RedeliveryDelay);
+            await messages.SendAsync(message, RedeliveryDelay, CancellationToken.None);
             return null;
         }
         LoadLease? lease = null;
@@ -38,13 +38,13 @@ public sealed class IngestBreach(
         {
             lease = await ClaimLoadAsync(message, cancellationToken);
             if (lease is not null)
-                lease.OnEnd = () => _turn.Release();
+                lease.OnEnd = () => _ingestSlot.Release();
             return lease;
         }
         finally
         {
             if (lease is null)
-                _turn.Release();
+                _ingestSlot.Release();
         }
     }
 
@@ -53,7 +53,7 @@ public sealed class IngestBreach(
         var load = work.Load;
         CheckFits(load);
         IngestLog.Started(log, load.Id, load.Breach, load.LastPosition + 1);
-        // A resume refers to the load by id; checked because errors name the blob.
+        // A resumed load is found by its id, so its blob name has not been checked yet, and errors contain that name.
         BreachName.CheckBlob(load.Blob.Name);
         CheckExtractor(load);
         await copy.RunAsync(work, cancellationToken);
@@ -96,20 +96,20 @@ public sealed class IngestBreach(
     {
         var head = message.Load > 0
             ? await starts.ReopenAsync(message.Load, cancellationToken)
-            : await starts.RunAsync(message.Zip, heldBecause: null, cancellationToken);
+            : await starts.RunAsync(message.BlobVersion, heldBecause: null, cancellationToken);
         if (head is not { State: LoadState.Ingesting, Stopped: false })
             return null;
-        var again = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
-        return await leases.ClaimAsync(head, again, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, head.Id));
+        var resume = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
+        return await leases.ClaimAsync(head, resume, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, head.Id));
     }
 
-    private async Task<bool> ClaimTurnAsync(CancellationToken cancellationToken)
+    private async Task<bool> TryAcquireSlotAsync(CancellationToken cancellationToken)
     {
-        using var timeout = new CancellationTokenSource(TurnTimeout, time);
+        using var timeout = new CancellationTokenSource(IngestSlotTimeout, time);
         using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, timeout.Token);
         try
         {
-            await _turn.WaitAsync(either.Token);
+            await _ingestSlot.WaitAsync(either.Token);
             return true;
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
@@ -124,8 +124,8 @@ public sealed class IngestBreach(
         if (load.Settings.DedupeCap > fits)
         {
             throw new BadInputException($"it was started with a dedupe cap of {load.Settings.DedupeCap} accounts, and this process has "
-                + $"memory for {fits}: resume it where there is more memory ('hibp load resume {load.Id}'), or start it over with the cap "
-                + $"that fits here: hibp load resume {load.Id} --restart");
+                + $"memory for {fits}; run 'hibp load resume {load.Id}' on a host with more memory, or 'hibp load resume {load.Id} "
+                + "--restart' to start over with the lower cap");
         }
     }
 
@@ -134,9 +134,9 @@ public sealed class IngestBreach(
         if (load.Settings.ExtractorVersion is < AccountScanner.OldestVersion or > AccountScanner.Version
             || load.Settings.TopLevelDomains != TopLevelDomains.Hash)
         {
-            throw new BadInputException($"it was started with extractor {load.Settings.ExtractorVersion}, and this program's extractor "
-                + $"({AccountScanner.Version}) or list of top-level domains would find other positions; start it over: hibp load resume "
-                + $"{load.Id} --restart");
+            throw new BadInputException($"the load was started with extractor {load.Settings.ExtractorVersion}; extractor "
+                + $"{AccountScanner.Version} of this program, or its list of top-level domains, would assign other positions. Start the "
+                + $"load over: hibp load resume {load.Id} --restart");
         }
     }
 }

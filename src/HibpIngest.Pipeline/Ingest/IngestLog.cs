@@ -34,5 +34,5 @@ internal static partial class IngestLog
     [LoggerMessage(
         EventIds.IngestBreachNotItsTurn, LogLevel.Information,
         "ingest: message deferred for {Delay} (another ingest is running in this process)")]
-    public static partial void NotItsTurn(ILogger log, TimeSpan delay);
+    public static partial void SlotBusy(ILogger log, TimeSpan delay);
 }

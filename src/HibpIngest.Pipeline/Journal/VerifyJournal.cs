@@ -42,7 +42,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
         }
         if (rows != entry.LastPosition)
             throw new JournalConflictException(
-                $"the journal has {rows} rows of load {load}, and the database counts {entry.LastPosition}");
+                $"the journal has {rows} rows of load {load}, but the database counts {entry.LastPosition}");
         return rows;
     }
 

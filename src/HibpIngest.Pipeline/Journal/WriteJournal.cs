@@ -39,7 +39,7 @@ public sealed partial class WriteJournal(
         }
         finally
         {
-            // If a removal began meanwhile, either it lists these blobs before it deletes, or they are deleted here.
+            // If a removal has begun since, either it lists these blobs before it deletes, or they are deleted here.
             if (await blobs.FindAsync(folder + JournalNames.Removed, CancellationToken.None) is not null)
                 await DeleteAsync(blobs, folder, CancellationToken.None);
         }
@@ -82,7 +82,7 @@ public sealed partial class WriteJournal(
         var store = (await database.GetIdentityAsync(cancellationToken))!.Id;
         if (!await WriteSegmentsAsync(entry, store, progress, cancellationToken))
             return;
-        // Read again: a load that is published later gets its message then.
+        // The entry is read again: a load that is published after this gets its message then.
         var published = await database.GetJournalEntryAsync(entry.Load, cancellationToken);
         if (published is { Stopped: false, PublishedAt: not null, IsJournaled: false })
         {
@@ -151,7 +151,7 @@ public sealed partial class WriteJournal(
                 $"the journal has a document of load {document.Load} that describes another load of that number: was the journal "
                 + $"restored, or merged from two stores? Move the folder away, then run: hibp journal write --load {document.Load}");
         }
-        // Otherwise written by a concurrent run from the same state, or newer.
+        // If that document exists, a concurrent run has written it, from the same state or a newer one.
         if (!(there?.Version >= document.Version))
             await blobs.WriteAsync(JournalNames.Document(folder, document.Version), document.ToJson(), cancellationToken);
     }

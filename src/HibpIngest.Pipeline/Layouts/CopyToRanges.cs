@@ -19,7 +19,7 @@ public sealed class CopyToRanges(
 
     /// <summary>Copies the next rows of a part.</summary>
     /// <param name="retired">Marks that are not copied.</param>
-    /// <returns>The token of the rest; null: the part is done.</returns>
+    /// <returns>The token of the remaining rows. Null if the part is done.</returns>
     internal async Task<string?> RunAsync(
         TablePart part, string? token, LayoutFacts facts, HashSet<int> retired, ResiliencePipeline retry,
         CancellationToken cancellationToken)

@@ -20,7 +20,7 @@ public sealed partial class FillRanges(
     private IProgress<FillProgress>? _progress;
 
     /// <summary>Runs the backfill. Returns the number of accounts written; 0 if ranges are on already.</summary>
-    /// <param name="name">Name of the layout; null: the one that is read.</param>
+    /// <param name="name">Name of the layout. Null for the one that is read.</param>
     /// <exception cref="NotPossibleException">There is no such layout, or another backfill or rebuild is running.</exception>
     public async Task<long> RunAsync(string? name, IProgress<FillProgress>? progress, CancellationToken cancellationToken)
     {
@@ -112,12 +112,12 @@ public sealed partial class FillRanges(
     private partial void LogStarted(int layout, int done, int parts);
 
     [LoggerMessage(
-        EventIds.FillRangesRemoved, LogLevel.Information, "mark {Mark}: removed during the backfill of ranges, taken off the ranges")]
+        EventIds.FillRangesRemoved, LogLevel.Information, "mark {Mark}: retired during the backfill; removed from the ranges")]
     private partial void LogRemoved(int mark);
 
     [LoggerMessage(
         EventIds.FillRangesOn, LogLevel.Information,
-        "ranges of layout {Layout}: backfill complete, ranges on ({Accounts} accounts written)")]
+        "ranges of layout {Layout}: backfill complete, ranges turned on ({Accounts} accounts written)")]
     private partial void LogOn(int layout, long accounts);
 
     [LoggerMessage(EventIds.FillRangesPaused, LogLevel.Information, "ranges: backfill paused for {Pause}: {Reason}")]

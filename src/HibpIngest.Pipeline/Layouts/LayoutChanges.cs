@@ -16,7 +16,7 @@ public sealed class LayoutChanges(ILoads loads, IDatabaseState database, IStoreT
     /// <summary>Returns the marks of removed loads, and of loads that are being removed.</summary>
     internal async Task<HashSet<int>> FindRetiredAsync(CancellationToken cancellationToken)
     {
-        // In this order: a mark assigned in between is not among them.
+        // The order matters: a mark assigned between the two reads is not among them.
         var highest = (await database.GetHighestIdsAsync(cancellationToken)).Mark;
         var alive = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => !load.Removing).Select(load => load.Mark);
         return [.. Enumerable.Range(1, highest).Except(alive)];

@@ -36,7 +36,8 @@ public sealed class LayoutOperations(
             || !name.All(one => char.IsAsciiLetterLower(one) || char.IsAsciiDigit(one)))
         {
             throw new BadInputException(
-                $"a layout's name is 1 to {MaxNameLength} lower-case letters and digits, and not {StoreLayout.First.Name}");
+                $"layout name: expected 1 to {MaxNameLength} lower-case letters and digits other than {StoreLayout.First.Name}, "
+                + $"found '{name}'");
         }
         var facts = new LayoutFacts
         {

@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Layouts;
 internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> marks, bool withRanges)
 {
     private const int RangePartitions = 1 << (4 * AccountHash.PartitionDigits);
-    private const int LongestKey = 255 + LayoutPlacement.SuffixLength;
+    private const int MaxKeyBytes = 255 + LayoutPlacement.SuffixLength;
 
     private readonly LayoutPlacement _placement = new(facts);
     private readonly bool _oneRow = marks.All(mark => RowOf(mark) == 0);
@@ -216,7 +216,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         public RowMarks[] Rows { get; } = new RowMarks[IAccountTable.MaxTransactionEntities];
         public MarkList Marks { get; } = new();
         public byte[] Digits { get; } = new byte[IAccountTable.MaxTransactionEntities * AccountHash.RowDigits];
-        public byte[] Key { get; } = new byte[LongestKey];
+        public byte[] Key { get; } = new byte[MaxKeyBytes];
     }
 
     /// <summary>The marks of several rows, concatenated.</summary>

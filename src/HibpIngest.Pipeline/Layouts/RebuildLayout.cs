@@ -61,9 +61,9 @@ public sealed partial class RebuildLayout(
                 await ReplayAsync(layout, order, sources, replay, cancellationToken);
             if (await EndAsync(layout, sources, replay, cancellationToken) is not { } marks)
             {
-                // This run had lost its lock, and the layout's ranges were turned on: they lack the hashes of what was written since.
+                // This run had lost its lock, and another turned the layout's ranges on: they lack the hashes of accounts written since.
                 layout = (await database.GetLayoutsAsync(cancellationToken)).Layouts.FirstOrDefault(one => one.Id == layout.Id)
-                    ?? throw new NotPossibleException($"layout {layout.Name} was dropped meanwhile");
+                    ?? throw new NotPossibleException($"layout {layout.Name} was dropped during the rebuild");
                 continue;
             }
             removed += marks;
@@ -92,7 +92,7 @@ public sealed partial class RebuildLayout(
         };
         if (wanted != found.Facts || (order.Ranges is { } ranges && ranges != found.WritesRanges))
         {
-            throw new BadInputException($"there is a layout {order.Name} with other storage accounts, spread domains or ranges (hibp "
+            throw new BadInputException($"layout {order.Name} already exists, with other storage accounts, spread domains or ranges (hibp "
                 + "layout list shows them): leave these options out to resume it, or choose another name");
         }
         return found;
@@ -182,8 +182,10 @@ public sealed partial class RebuildLayout(
         });
     }
 
-    /// <summary>Removes marks retired meanwhile, then records the loads as replayed. A later removal finds everything itself.</summary>
-    /// <returns>Number of marks removed; null: the layout has ranges by now, so what was written without hashes doesn't count.</returns>
+    /// <summary>
+    /// Removes marks that were retired during the rebuild, then records the loads as replayed. A later removal finds everything itself.
+    /// </summary>
+    /// <returns>Number of marks removed; null if the layout has ranges by now, so that rows written without hashes don't count.</returns>
     private async Task<int?> EndAsync(
         StoreLayout layout, IReadOnlyList<RebuildSource> sources, Replay replay, CancellationToken cancellationToken)
     {
@@ -217,7 +219,7 @@ public sealed partial class RebuildLayout(
         "layout {Layout}: rebuild started ({Loads} loads, {Rows} rows, {Done} of their partitions done)")]
     private partial void LogStarted(int layout, int loads, long rows, int done);
 
-    [LoggerMessage(EventIds.RebuildRemoved, LogLevel.Information, "mark {Mark}: removed during its replay, taken off the layout")]
+    [LoggerMessage(EventIds.RebuildRemoved, LogLevel.Information, "mark {Mark}: retired during its replay; removed from the layout")]
     private partial void LogRemoved(int mark);
 
     [LoggerMessage(
@@ -240,12 +242,12 @@ internal sealed record Replay
     /// <summary>True if hashes are written too: partitions without them don't count once the layout has ranges.</summary>
     public bool Ranges { get; init; }
 
-    /// <summary>Number of partitions of the merge; 0: not known yet.</summary>
+    /// <summary>Number of partitions of the merge; 0 if not known yet.</summary>
     public int Partitions { get; set; }
 
     public required SortedSet<int> Done { get; init; }
 
-    /// <summary>Marks written since a replay last completed: those retired meanwhile must be removed.</summary>
+    /// <summary>Marks written since a replay last completed: those retired since must be removed.</summary>
     public required SortedSet<int> Marks { get; init; }
 
     // Returns the earlier replay if it has the same loads, memory limit and ranges; otherwise a new one with the earlier marks.

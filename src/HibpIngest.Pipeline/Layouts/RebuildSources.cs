@@ -30,8 +30,8 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
                 sources.Add(OfRows(load, entry.Mark, slices));
         }
         return lost.Count == 0 ? sources
-            : throw new NotPossibleException($"the rows of load {string.Join(", ", lost)} are purged, and the journal doesn't have "
-                + $"them: layout {layout.Name} can't be completed; drop the load's archive again under another name");
+            : throw new NotPossibleException($"layout {layout.Name} can't be completed: SQL has purged the rows of loads "
+                + $"{string.Join(", ", lost)}, and the journal doesn't have them. Drop their archives again under other names");
     }
 
     private RebuildSource OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
@@ -50,7 +50,8 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
             if (into.Count != last - first + 1)
             {
                 throw new NotPossibleException(
-                    $"SQL has {into.Count} of rows {first} to {last} of load {load}: were they purged meanwhile? Run it again");
+                    $"SQL has {into.Count} of rows {first} to {last} of load {load}: if the others were purged during the "
+                    + "rebuild, run the command again");
             }
         }));
     }

@@ -45,7 +45,7 @@ internal sealed class TableWalk
 
     public int PartsDone => _tokens.Values.Count(token => token == Done);
 
-    /// <param name="text">The recorded form; null: nothing has been walked.</param>
+    /// <param name="text">The recorded form; null if nothing has been walked.</param>
     public static TableWalk Parse(string? text) => new(
         text is null ? []
         : text.StartsWith('[') ? ParseFirst(JsonSerializer.Deserialize<string?[]>(text)!)
@@ -56,7 +56,7 @@ internal sealed class TableWalk
     public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
     /// <summary>Moves on in a part and records the walk, one part at a time.</summary>
-    /// <param name="token">Token of the next page; null: the part is done.</param>
+    /// <param name="token">Token of the next page; null if the part is done.</param>
     public async Task MoveToAsync(
         TablePart part, string? token, Func<string, CancellationToken, Task> record, CancellationToken cancellationToken)
     {

@@ -2,10 +2,14 @@ using System.Net;
 
 namespace HibpIngest.Pipeline.Mail;
 
-/// <summary>Reduces HTML to text. The result may contain a &lt; and must be encoded again before it is put into HTML.</summary>
+/// <summary>Reduces HTML to plain text, which may contain a &lt;: encode it before putting it into HTML.</summary>
 internal static class HtmlText
 {
-    // Returns the paragraphs of HTML, without tags, comments, scripts and styles and with entities resolved, or the lines of text.
+    private const char ParagraphSeparator = '\u2029';
+
+    /// <summary>
+    /// Returns the paragraphs of an HTML text without its markup, or the lines of a text that has no tags. Entities are decoded in both.
+    /// </summary>
     public static IReadOnlyList<string> Paragraphs(string text)
     {
         var plain = new StringBuilder(text.Length);
@@ -15,23 +19,23 @@ internal static class HtmlText
             if (text[i] == '<' && EndOfTag(text, i) is > 0 and var end)
             {
                 isHtml = true;
-                plain.Append(IsBlock(text.AsSpan(i, end - i)) ? '\u2029' : IsBreakless(text.AsSpan(i, end - i)) ? "" : " ");
+                plain.Append(SeparatorFor(text.AsSpan(i, end - i)));
                 i = end;
                 continue;
             }
             plain.Append(text[i++]);
         }
-        var separators = isHtml ? new[] { '\u2029' } : ['\u2029', '\n', '\r'];
+        var separators = isHtml ? new[] { ParagraphSeparator } : [ParagraphSeparator, '\n', '\r'];
         return [.. plain.ToString().Split(separators).Select(paragraph => MailText.OneLine(WebUtility.HtmlDecode(paragraph))).Where(
             paragraph => paragraph.Length > 0)];
     }
 
     /// <summary>Returns the end of the tag, comment, script or style that begins at <paramref name="start"/>.</summary>
-    /// <returns>-1: the &lt; is an ordinary character.</returns>
+    /// <returns>-1 if the &lt; is an ordinary character.</returns>
     private static int EndOfTag(string text, int start)
     {
         if (text.AsSpan(start).StartsWith("<!--"))
-            return After(text, "-->", start + 4);
+            return IndexAfter(text, "-->", start + 4);
         if (start + 1 >= text.Length || !(char.IsAsciiLetter(text[start + 1]) || text[start + 1] is '/' or '!' or '?'))
             return -1;
         var quote = '\0';
@@ -50,24 +54,31 @@ internal static class HtmlText
             else if (text[i] == '>')
             {
                 var name = Name(text.AsSpan(start));
-                return name.Equals("script", StringComparison.OrdinalIgnoreCase) ? After(text, "</script>", i + 1)
-                    : name.Equals("style", StringComparison.OrdinalIgnoreCase) ? After(text, "</style>", i + 1)
+                return name.Equals("script", StringComparison.OrdinalIgnoreCase) ? IndexAfter(text, "</script>", i + 1)
+                    : name.Equals("style", StringComparison.OrdinalIgnoreCase) ? IndexAfter(text, "</style>", i + 1)
                     : i + 1;
             }
         }
         return -1;
     }
 
-    private static int After(string text, string what, int from)
+    private static int IndexAfter(string text, string value, int start)
     {
-        var found = text.IndexOf(what, from, StringComparison.OrdinalIgnoreCase);
-        return found < 0 ? text.Length : found + what.Length;
+        var found = text.IndexOf(value, start, StringComparison.OrdinalIgnoreCase);
+        return found < 0 ? text.Length : found + value.Length;
+    }
+
+    private static string SeparatorFor(ReadOnlySpan<char> tag)
+    {
+        if (IsBlock(tag))
+            return $"{ParagraphSeparator}";
+        return IsInline(tag) ? "" : " ";
     }
 
     private static bool IsBlock(ReadOnlySpan<char> tag) => Name(tag.StartsWith("</") ? tag[1..] : tag).ToString().ToLowerInvariant()
         is "p" or "br" or "li" or "ul" or "ol" or "div" or "h1" or "h2" or "h3" or "h4" or "tr" or "table" or "blockquote";
 
-    private static bool IsBreakless(ReadOnlySpan<char> tag) =>
+    private static bool IsInline(ReadOnlySpan<char> tag) =>
         !tag.StartsWith("<!") && !tag.StartsWith("<?") && Name(tag.StartsWith("</") ? tag[1..] : tag).ToString().ToLowerInvariant()
         is not ("script" or "style" or "td" or "th" or "img");
 

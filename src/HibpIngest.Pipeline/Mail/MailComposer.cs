@@ -55,7 +55,7 @@ public sealed class MailComposer
     {
         if (!MailSyntax.IsAddress(notification.Email))
             throw new BadInputException(
-                $"the subscriber's address of notification {notification.Id} is not one that a mail can be sent to");
+                $"notification {notification.Id}: the subscriber's address is not a valid mail address; remove the subscription");
 
         var parts = Write(
             notification, breach, domainAccounts, complete, out var csv, Logo);
@@ -107,7 +107,7 @@ public sealed class MailComposer
     public OutgoingMail ComposeTest(string to, DateTimeOffset date)
     {
         if (!MailSyntax.IsAddress(to))
-            throw new BadInputException("that is not an address that a mail can be sent to");
+            throw new BadInputException("ADDRESS: expected an email address, such as me@example.com");
         const string Text = "This address can receive breach notifications: the mail server accepts mails from here, and delivers them.";
         var parts = new MailParts(
             "Test of breach notifications", Text + "\n", $"<!doctype html>\n<html lang=\"en\"><p>{Text}</p></html>\n");
@@ -121,7 +121,7 @@ public sealed class MailComposer
 
     private OutgoingMail Compose(Guid command, MailDue due, MailParts parts, DateTimeOffset date) => MailSyntax.IsAddress(due.Email)
         ? Compose($"{command:N}", $"hibp-{command:N}", due.Email, parts, date, Unsubscribe(due.Subscription))
-        : throw new BadInputException("the address of a subscription is not one that a mail can be sent to");
+        : throw new BadInputException("the address of a subscription is not a valid mail address; remove the subscription");
 
     private OutgoingMail Compose(
         string name, string id, string to, MailParts parts, DateTimeOffset date, string? unsubscribe, byte[]? csv = null,
@@ -280,7 +280,7 @@ public sealed class MailComposer
 
     private static string Count(long accounts) => accounts == 1 ? "1 email address" : $"{Number(accounts)} email addresses";
 
-    // What makes a notification unique, except for its number, which starts again in a new database.
+    // The fields that make a notification unique, except for its number, which starts again in a new database.
     private static string Fingerprint(Notification notification, Breach breach)
     {
         var what = string.Join(

@@ -21,7 +21,7 @@ internal sealed record MailLogo(string Type, byte[] Content)
                 [0x89, (byte)'P', (byte)'N', (byte)'G', ..] => "image/png",
                 [0xFF, 0xD8, 0xFF, ..] => "image/jpeg",
                 [(byte)'G', (byte)'I', (byte)'F', (byte)'8', ..] => "image/gif",
-                _ => throw new BadInputException("HIBP_SERVICE_LOGO: expected a PNG, JPEG or GIF, found something else"),
+                _ => throw new BadInputException("HIBP_SERVICE_LOGO: expected a PNG, JPEG or GIF, found a file of another format"),
             };
             return new MailLogo(type, content);
         }

@@ -42,7 +42,8 @@ public sealed class MailOperations(
     public async Task<int> HoldAsync(string breach, CancellationToken cancellationToken)
     {
         var found = await breachLoads.GetBreachAsync(breach, cancellationToken);
-        var held = await database.HoldLoadsAsync(found.Name, "held by an operator (hibp mail hold)", cancellationToken);
+        var held = await database.HoldLoadsAsync(
+            found.Name, "held by an operator (hibp mail hold): hibp mail release sends its mails", cancellationToken);
         var all = await breachLoads.ListAsync(breach, cancellationToken);
         if (all.All(load => load.State == LoadState.Done))
             throw new NotPossibleException($"all loads of {found.Name} are done: there is nothing left to hold");
@@ -73,7 +74,10 @@ public sealed class MailOperations(
     private async Task<IReadOnlyList<Load>> ListWaitingAsync(Breach breach, Func<Load, bool> waits, CancellationToken cancellationToken)
     {
         if (breach.Metadata.Flags.HasFlag(BreachFlags.Retired))
-            throw new NotPossibleException($"{breach.Name} is retired: it sends nothing");
+        {
+            throw new NotPossibleException($"breach {breach.Name} is retired and sends no mails; to send them, run: hibp breach set "
+                + $"{breach.Name} --retired false");
+        }
         var waiting = (await breachLoads.ListAsync(breach.Name, cancellationToken)).Where(waits).ToList();
         return waiting.Count > 0
             ? waiting : throw new NotPossibleException($"no load of {breach.Name} is held; see: hibp status {breach.Name}");

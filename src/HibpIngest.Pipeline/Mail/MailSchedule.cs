@@ -21,7 +21,7 @@ public sealed class MailSchedule(
             await reports.ReportAsync(load);
             return false;
         }
-        while (await notifications.ClaimDueNotificationsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
+        while (await notifications.EndDeferralsAsync(load, DueAtOnce, cancellationToken) is { Count: > 0 } due)
         {
             foreach (var range in due.GroupBy(number => (number - 1) / options.Value.MailsPerMessage))
                 await messages.SendAsync(
@@ -35,7 +35,7 @@ public sealed class MailSchedule(
 
     /// <summary>Sends a message again, after a delay that is cut to the longest one of a message.</summary>
     public Task SendAgainAsync(MailMessage message, TimeSpan delay, CancellationToken cancellationToken) => messages.SendLoadMessageAsync(
-        message, TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineMessages.LongestHidden.Ticks)), cancellationToken);
+        message, TimeSpan.FromTicks(Math.Clamp(delay.Ticks, 0, PipelineMessages.MaxHidden.Ticks)), cancellationToken);
 
     /// <summary>
     /// Sends messages for a load's next notifications, each delayed by its place: as many as the installation's rate allows within some
@@ -64,7 +64,7 @@ public sealed class MailSchedule(
                 {
                     var first = from + 1 + (i * each);
                     var delay = TimeSpan.FromSeconds(
-                        Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.LongestHidden.TotalSeconds));
+                        Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.MaxHidden.TotalSeconds));
                     await messages.SendAsync(
                         new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
                 });

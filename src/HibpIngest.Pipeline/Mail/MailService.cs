@@ -37,15 +37,15 @@ public sealed record MailService
                 throw new BadInputException($"HIBP_SERVICE_{variable}: expected one line of {MaxCharacters} characters at most");
         }
         if (Name is { Length: > MailFrom.MaxNameLength })
-            throw new BadInputException($"HIBP_SERVICE_NAME is expected to have {MailFrom.MaxNameLength} characters at most");
+            throw new BadInputException($"HIBP_SERVICE_NAME: expected at most {MailFrom.MaxNameLength} characters");
         if (Contact is not null && !MailSyntax.IsAddress(Contact) && !IsHttps(Contact))
-            throw new BadInputException("HIBP_SERVICE_CONTACT: expected a mail address or an https link, found something else");
+            throw new BadInputException("HIBP_SERVICE_CONTACT: expected an email address or an https link, such as https://HOST/PATH");
         if (Logo is not null && Logo.Contains("://", StringComparison.Ordinal) && !IsHttps(Logo))
             throw new BadInputException("HIBP_SERVICE_LOGO: expected a file or an https link, found another link");
         if (UnsubscribeLink is { } link && !IsMailTo(link))
         {
-            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO: expected an address, or a link as in "
-                + "mailto:unsubscribe@example.com?subject=unsubscribe, found something else");
+            throw new BadInputException("HIBP_UNSUBSCRIBE_MAILTO: expected an email address or a mailto: link, such as "
+                + "mailto:unsubscribe@example.com?subject=unsubscribe");
         }
         return this;
     }

@@ -39,14 +39,14 @@ public sealed class MailSigner
             if (value is null)
                 throw new BadInputException($"HIBP_DKIM_{name}: expected together with the other HIBP_DKIM_ variables, found nothing");
             if (name != "KEY" && !MailSyntax.IsAddress("a@" + value))
-                throw new BadInputException($"HIBP_DKIM_{name}: expected letters, digits, dots and hyphens, found something else");
+                throw new BadInputException($"HIBP_DKIM_{name}: expected letters, digits, dots and hyphens, found other characters");
         }
         AsymmetricKeyParameter found = ReadKey(key!) switch
         {
             Ed25519PrivateKeyParameters one => one,
             RsaKeyParameters { IsPrivate: true } one when one.Modulus.BitLength >= MinRsaBits => one,
             RsaKeyParameters { IsPrivate: true } one => throw Wrong($"an RSA key of {one.Modulus.BitLength} bits"),
-            null => throw Wrong("something else"),
+            null => throw Wrong("no private key in PEM"),
             _ => throw Wrong("another key"),
         };
         return new MailSigner(domain!, selector!, found);

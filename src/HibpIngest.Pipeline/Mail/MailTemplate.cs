@@ -25,7 +25,7 @@ internal sealed partial class MailTemplate
     public static MailTemplate Load(string file)
     {
         using var stream = typeof(MailTemplate).Assembly.GetManifestResourceStream($"HibpIngest.Pipeline.Mail.Templates.{file}")
-            ?? throw new InvalidOperationException($"the template {file} is not in the program");
+            ?? throw new InvalidOperationException($"embedded mail template {file} is missing: rebuild HibpIngest.Pipeline");
         using var reader = new StreamReader(stream, Encoding.UTF8);
         return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
     }
@@ -64,7 +64,7 @@ internal sealed partial class MailTemplate
             text = text[(close + 2)..];
             if (tag == ".")
             {
-                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} is used outside a list")));
+                result.Append(Encode(item ?? throw new InvalidOperationException("{{.}} is valid only inside a list")));
                 continue;
             }
             if (!tag.StartsWith('#'))

@@ -10,7 +10,7 @@ public sealed class NotificationMails(
     // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
     // shorter.
     private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
-    private static readonly TimeSpan LongestDeferral = TimeSpan.FromHours(4);
+    private static readonly TimeSpan MaxDeferral = TimeSpan.FromHours(4);
 
     /// <summary>Reads the templates, whose errors are the operator's and not a recipient's.</summary>
     public void Prepare() => _ = composer.Value;
@@ -79,7 +79,7 @@ public sealed class NotificationMails(
     internal static TimeSpan Deferral(int deferrals)
     {
         var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));
-        var spread = (pause < LongestDeferral ? pause : LongestDeferral) * (1 - (Random.Shared.NextDouble() / 4));
+        var spread = (pause < MaxDeferral ? pause : MaxDeferral) * (1 - (Random.Shared.NextDouble() / 4));
         return spread > FirstDeferral ? spread : FirstDeferral;
     }
 }

@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline.Mail;
 
-/// <summary>What a short mail says: a heading, paragraphs, and at most one link.</summary>
+/// <summary>Text of a short mail: a heading, paragraphs, and at most one link.</summary>
 /// <param name="Before">Paragraphs before the link.</param>
 /// <param name="Why">Why the person gets the mail.</param>
 /// <param name="After">Paragraphs after the link.</param>
@@ -58,7 +58,7 @@ public sealed record PersonMail(
         Asked(domain), link, "Let this key see the addresses", [AWeek, Disagree]);
 
     /// <summary>Says that an address is notified of a domain's breaches.</summary>
-    /// <param name="page">Where its accounts are shown.</param>
+    /// <param name="page">Address of the page that shows the domain's accounts.</param>
     public static PersonMail DomainConfirmed(string domain, string page) => new(
         $"You are notified of breaches with addresses of {domain}", $"{domain} is confirmed",
         ["You get a mail for each breach that addresses of the domain are in. To see all addresses that are known now, sign in:"],

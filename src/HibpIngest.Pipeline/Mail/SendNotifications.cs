@@ -3,23 +3,23 @@ namespace HibpIngest.Pipeline.Mail;
 /// <summary>
 /// Sends a range of a load's notifications, at the rate of the whole installation. Idempotency key: the notification. Each is claimed
 /// before it is sent and marked afterwards, so a redelivery sends none that is marked; only a crash between the two causes a second copy,
-/// with the same Message-ID. A notification that its recipient's server defers is retried later and delays no other. While the load is held
-/// or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
+/// with the same Message-ID. If a recipient's server defers a notification, it is retried later; the others don't wait. While the load is
+/// held or its breach hidden, nothing is sent. The cost doesn't depend on the load's number of notifications.
 /// </summary>
 public sealed partial class SendNotifications(
-    IBreachDatabase database, NotificationMails notificationMails, MailSchedule mails, LoadReports reports, IOptions<MailOptions> options,
-    TimeProvider time, ILogger<SendNotifications> log)
+    IBreachDatabase database, NotificationMails notificationMails, MailSchedule schedule, LoadReports reports,
+    IOptions<MailOptions> options, TimeProvider time, ILogger<SendNotifications> log)
     : IStage<MailMessage, MailRun>
 {
     private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
 
-    // A sender reserves at most a minute of mails, and waits for its time within the invocation only if that comes soon: a waiting
-    // invocation occupies a place that other messages need.
+    // A sender reserves at most one minute of the mail rate. It waits for its reservation only if that begins within LongestTimeout: a
+    // waiting invocation takes the place of another message.
     private static readonly TimeSpan MaxReserved = TimeSpan.FromMinutes(1);
     private static readonly TimeSpan LongestTimeout = TimeSpan.FromSeconds(15);
 
-    // Refusals in a row, after which an address is taken for unknown: one may be a server's mistake.
-    private const int MaxUnknown = 2;
+    // An address is suppressed after this many consecutive "unknown recipient" refusals: one may be the server's mistake.
+    private const int UnknownRefusalsBeforeSuppression = 2;
 
     public async Task<MailRun?> ClaimAsync(MailMessage message, CancellationToken cancellationToken)
     {
@@ -33,11 +33,12 @@ public sealed partial class SendNotifications(
         notificationMails.Prepare(); // before anything is claimed: an error here is no recipient's fault
         var order = NewOrder();
         var claims = await database.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
-        if (claims.NoneBefore is not { } notBefore)
+        if (claims.RetryAfter is not { } retryAfter)
             return new MailRun(load, breach, message, order, claims);
-        // Others have reserved the next seconds. Sent again shortly before its time, because another sender may reserve that meanwhile.
-        var early = order.Ahead / 2 * (1 - (Random.Shared.NextDouble() / 2));
-        await mails.SendAgainAsync(message, notBefore - early, cancellationToken);
+        // Other senders have reserved the rate until then. The message is sent again before that time, so that it can reserve ahead of
+        // them.
+        var early = order.MaxLeadTime / 2 * (1 - (Random.Shared.NextDouble() / 2));
+        await schedule.SendAgainAsync(message, retryAfter - early, cancellationToken);
         return null;
     }
 
@@ -46,11 +47,11 @@ public sealed partial class SendNotifications(
         var (load, message) = (work.Load, work.Message);
         if (!await SendClaimedAsync(work, cancellationToken))
             return;
-        if (work.Claims.More)
-            await mails.SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
-        else if (work.Claims.OthersHeld)
-            await mails.SendAgainAsync(message, options.Value.MailClaim, cancellationToken);
-        await mails.SendNextAsync(load.Id, cancellationToken);
+        if (work.Claims.HasMore)
+            await schedule.SendAgainAsync(message, TimeSpan.Zero, cancellationToken);
+        else if (work.Claims.HeldByOthers)
+            await schedule.SendAgainAsync(message, options.Value.MailClaim, cancellationToken);
+        await schedule.SendNextAsync(load.Id, cancellationToken);
         if (await database.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
             LogDone(load.Id, load.Breach);
@@ -61,7 +62,7 @@ public sealed partial class SendNotifications(
     // A notification that was sent but could not be marked keeps its claim; otherwise another sender would send it again.
     public Task ReleaseAsync(MailRun work, Exception cause) => ReleaseRestAsync(work);
 
-    // Caused by the set-up (a refused login) or a defect, so a retry would fail too. Resuming the load sends the rest.
+    // An error here is a wrong setting (a refused login) or a defect, so a retry would fail too. 'hibp load resume' sends the rest.
     public async Task<bool> FailAsync(MailRun work, Exception error)
     {
         // All notifications are settled: what failed came after the mails, and a retry fixes it.
@@ -101,7 +102,9 @@ public sealed partial class SendNotifications(
         work.Settled = last;
     }
 
-    /// <returns>False if the load was held or hidden meanwhile; releasing it sends its messages again.</returns>
+    /// <returns>
+    /// False if the load was held or its breach hidden during the sending; releasing or unhiding it resends its messages.
+    /// </returns>
     private async Task<bool> SendClaimedAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, order) = (work.Load, work.Order);
@@ -115,23 +118,30 @@ public sealed partial class SendNotifications(
                 var waitedLong = await WaitAsync(due - time.GetElapsedTime(claimedAt), cancellationToken);
                 if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
                     return await StopHeldAsync(work);
-                // Half of the claim is reserved for the current send, so that no other sender claims the notification meanwhile.
+                // A send may take half of the claim, so none begins after the first half: no other sender can claim the notification
+                // during the send.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.Value.MailClaim / 2)
-                    throw new StoreUnavailableException(
-                        "the mail server takes too long: the rest of these notifications is sent by another message");
-                // Counted from the previous mail: a delay doesn't make the next mails come faster.
+                    throw new StoreUnavailableException($"the mail server is too slow: half of the claim ({options.Value.MailClaim}) is "
+                        + "used; the remaining notifications are redelivered");
+                // The time is counted from the previous mail: a delay doesn't make the next mails come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
                 var outcome = await notificationMails.SendAsync(notification, work.Breach, cancellationToken);
                 work.Settled = notification.Number;
                 var end = outcome is { DeferredFor: { } delay, Refusal.Error: { } reason }
                     ? await DeferAsync(load.Id, notification, order.Owner, delay, reason)
                     : await database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Refusal, CancellationToken.None);
-                if (end is { Recorded: true, Unknown: >= MaxUnknown } && await notificationMails.SuppressAsync(notification))
-                    LogSuppressed(load.Id, notification.Number, end.Unknown);
+                if (end is { Recorded: true, UnknownInARow: >= UnknownRefusalsBeforeSuppression }
+                    && await notificationMails.SuppressAsync(notification))
+                    LogSuppressed(load.Id, notification.Number, end.UnknownInARow);
                 if (!end.Recorded)
                     LogClaimLost(load.Id, notification.Number);
-                _ = outcome.Refusal is null ? sent++ : outcome.DeferredFor is null || end.Refused ? refused++ : deferred++;
+                if (outcome.Refusal is null)
+                    sent++;
+                else if (outcome.DeferredFor is null || end.Refused)
+                    refused++;
+                else
+                    deferred++;
                 // A notification that no longer exists, because its subscriber was removed, says nothing about the others.
                 if (!end.MayContinue && (end.Recorded || !await MaySendAsync(load.Id, cancellationToken)))
                     return await StopHeldAsync(work);
@@ -153,7 +163,8 @@ public sealed partial class SendNotifications(
         return false;
     }
 
-    /// <summary>Waits. Returns whether that took so long that the permission to send must be checked again.</summary>
+    /// <summary>Waits for a mail's time.</summary>
+    /// <returns>True if the wait was so long that the permission to send must be checked again.</returns>
     private async Task<bool> WaitAsync(TimeSpan pause, CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
@@ -165,7 +176,7 @@ public sealed partial class SendNotifications(
     private async Task<bool> MaySendAsync(long load, CancellationToken cancellationToken) =>
         await database.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
 
-    private Task<NotificationEnd> DeferAsync(long load, Notification notification, string owner, TimeSpan delay, string reason)
+    private Task<NotificationOutcome> DeferAsync(long load, Notification notification, string owner, TimeSpan delay, string reason)
     {
         LogDeferred(load, notification.Number, delay, reason);
         return database.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
@@ -201,7 +212,7 @@ public sealed partial class SendNotifications(
     private partial void LogHeld(long load, string breach, int number);
 }
 
-/// <summary>The notifications that one message has claimed, and how many of them are settled.</summary>
+/// <summary>The notifications that one message has claimed, and the last one that was sent, refused or deferred.</summary>
 public sealed record MailRun(LoadHead Load, Breach Breach, MailMessage Message, ClaimOrder Order, NotificationClaims Claims) : IStageWork
 {
     public long LoadId => Load.Id;
@@ -213,7 +224,7 @@ public sealed record MailRun(LoadHead Load, Breach Breach, MailMessage Message, 
     /// <summary>Number of the last notification that no longer needs its claim.</summary>
     internal int Settled { get; set; } = Message.First - 1;
 
-    /// <summary>Range of notifications whose claims must be released; null: none.</summary>
+    /// <summary>Range of notifications whose claims must be released. Null if there are none.</summary>
     internal (int First, int Last)? Rest =>
         Claims.Claimed.Count > 0 && Settled < Claims.Claimed[^1].Number ? (Settled + 1, Message.Last) : null;
 

@@ -11,5 +11,5 @@ public sealed class Deferrals
     internal void Report(DeferredMessage message) => _subscribers?.Invoke(message);
 }
 
-/// <param name="Load">Its load; 0: none, or not known.</param>
+/// <param name="Load">Its load. 0 if it has none, or it is not known.</param>
 public sealed record DeferredMessage(string Queue, long Load, StoreUnavailableException Error, TimeSpan Delay);

@@ -26,7 +26,7 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
         if (!HibpTelemetry.WatchesLoads)
             return;
         HibpTelemetry.LoadSeen(load);
-        LogSeen(_log, load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchablePart, 1));
+        LogSeen(_log, load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchableFraction, 1));
     }
 
     /// <summary>Records a load as failed and reports it. Deletes its archive's password, which must be given again to resume it.</summary>

@@ -26,7 +26,7 @@ public sealed record IngestMessage() : PipelineMessage(TelemetryNames.Spans.Load
 
     internal override long LoadId => Load;
 
-    internal BlobVersion Zip => new(Blob ?? "", ETag ?? "");
+    internal BlobVersion BlobVersion => new(Blob ?? "", ETag ?? "");
 
     protected override bool IsComplete() => Load > 0 || (!string.IsNullOrEmpty(Blob) && !string.IsNullOrEmpty(ETag));
 }

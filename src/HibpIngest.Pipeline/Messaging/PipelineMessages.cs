@@ -4,15 +4,15 @@ namespace HibpIngest.Pipeline.Messaging;
 public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlices slices, TimeProvider time)
 {
     /// <summary>Maximum delay of these messages. A message counts as lost only when it is older.</summary>
-    public static readonly TimeSpan LongestHidden = TimeSpan.FromMinutes(10);
+    public static readonly TimeSpan MaxHidden = TimeSpan.FromMinutes(10);
 
     internal const int MaxConcurrency = 16;
 
     // Azure queues refuse delays of 7 days and more.
-    private static readonly TimeSpan LongestDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
+    private static readonly TimeSpan MaxDelay = TimeSpan.FromDays(7) - TimeSpan.FromMinutes(1);
 
     public Task SendAsync(WorkMessage message, TimeSpan delay, CancellationToken cancellationToken) =>
-        queues.SendAsync(message, delay < LongestDelay ? delay : LongestDelay, cancellationToken);
+        queues.SendAsync(message, delay < MaxDelay ? delay : MaxDelay, cancellationToken);
 
     /// <summary>Sends the message that continues a load in its current state, and records when.</summary>
     public async Task SendLoadMessageAsync(PipelineMessage message, TimeSpan delay, CancellationToken cancellationToken)

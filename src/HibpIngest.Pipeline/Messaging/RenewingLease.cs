@@ -14,7 +14,7 @@ internal sealed class RenewingLease : IAsyncDisposable
     /// <param name="every">Time between renewals: a third of the lease.</param>
     /// <param name="renew">Renews; false: the lease is lost.</param>
     /// <param name="cancellationToken">Cancels <see cref="Token"/>; renewals continue.</param>
-    /// <param name="failed">Receives any other error, which ends the renewals; null: renewals continue.</param>
+    /// <param name="failed">Receives any other error, which ends the renewals; null to continue the renewals after such errors.</param>
     public RenewingLease(
         TimeSpan every, Func<CancellationToken, Task<bool>> renew, TimeProvider time, CancellationToken cancellationToken,
         Func<Exception, Task>? failed = null)

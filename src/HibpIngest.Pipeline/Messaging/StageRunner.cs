@@ -145,7 +145,7 @@ public sealed partial class StageRunner(
         }
         catch (StoreUnavailableException)
         {
-            // As the summary says.
+            // The error is reported by the caller, or the next call fails with it: see the summary.
         }
     }
 

@@ -27,7 +27,7 @@ public sealed partial class LapsingProofs(
 
     /// <summary>Records a failed check. The second one, or the expiry of a proof by mail, removes the domain from its holder.</summary>
     /// <param name="address">Address to notify; null if the holder has none.</param>
-    /// <param name="overdue">For how long the check has been due.</param>
+    /// <param name="overdue">Time since the check became due.</param>
     /// <exception cref="StoreUnavailableException">The mail can't be sent now; nothing was recorded.</exception>
     public async Task FailAsync(CheckedProof listed, string? address, TimeSpan overdue, CancellationToken cancellationToken)
     {

@@ -9,7 +9,7 @@ namespace HibpIngest.Pipeline.People;
 public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStoreTables tables, SubscriberOperations subscribers)
 {
     /// <summary>Hides an address in every layout, or shows it again; hidden from all, it also loses its subscriptions.</summary>
-    /// <exception cref="NotPossibleException">It is to be hidden from all, but there is no HIBP_SUPPRESSION_KEY.</exception>
+    /// <exception cref="NotPossibleException">Hiding from all needs HIBP_SUPPRESSION_KEY, which is not set.</exception>
     public async Task SetAsync(OptOut optOut, CancellationToken cancellationToken)
     {
         if (optOut.Level == OptOutLevel.All)

@@ -15,11 +15,11 @@ public sealed class PersonLimits(
 
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
 
-    /// <returns>Why an address can't be mailed to, or null.</returns>
+    /// <returns>The reason why an address can't be mailed to, or null.</returns>
     public async Task<string?> FindRefusalAsync(string? email, CancellationToken cancellationToken)
     {
         if (email is null || !AccountRules.TryParse(email, out var account, out _) || !MailSyntax.IsAddress(email))
-            return "it names no address";
+            return "the request has no valid address";
         return await optOuts.GetOptOutAsync(account, cancellationToken) == OptOutLevel.All
             ? "the address is hidden from all, and gets no mail" : null;
     }
@@ -30,8 +30,8 @@ public sealed class PersonLimits(
     {
         // It has unsubscribed, or mails to it were refused.
         var isSuppressed = await subscribers.IsSuppressedAsync(email, command.Domain, cancellationToken);
-        // Mails for API keys don't use up those that the owner of a mailbox asks for.
-        var address = command.Key is null ? keys.Suppression!.HashOf(email) : Of($"key {email}");
+        // Mails for API keys don't count against the limit of the mailbox's owner.
+        var address = command.Key is null ? keys.Suppression!.HashOf(email) : Hash($"key {email}");
         return
         [
             new(address, Hour, 1), new(address, TimeSpan.FromDays(1), 3),
@@ -43,23 +43,23 @@ public sealed class PersonLimits(
     /// <summary>Returns the limits of checks of domains that somebody says are proven.</summary>
     /// <param name="caller">The network, or the hash of the API key.</param>
     public IReadOnlyList<MailLimit> OfCheck(string caller, string domain) =>
-        [new(Of($"check by {caller}"), Hour, 20), new(Of($"check of {domain}"), Hour, 200)];
+        [new(Hash($"check by {caller}"), Hour, 20), new(Hash($"check of {domain}"), Hour, 200)];
 
     /// <summary>Returns the limits of a subscriber's request to sign in.</summary>
     /// <param name="network">The caller's network.</param>
     public IReadOnlyList<MailLimit> OfSignIn(string email, string? network)
     {
-        var address = Of($"sign in {email}");
+        var address = Hash($"sign in {email}");
         return [new(address, Hour, 5), new(address, TimeSpan.FromDays(1), 20), .. Common(email, network)];
     }
 
     private MailLimit[] Common(string email, string? network) =>
     [
-        new(Of($"network {network}"), Hour, 20),
-        new(Of($"domain {email[(email.IndexOf('@') + 1)..]}"), Hour, 200),
+        new(Hash($"network {network}"), Hour, 20),
+        new(Hash($"domain {email[(email.IndexOf('@') + 1)..]}"), Hour, 200),
         new(All, Hour, options.Value.VerifyPerHour),
     ];
 
     // No address has a space, so that these hashes are no address' suppression.
-    private string Of(string text) => keys.Suppression!.HashOf(text);
+    private string Hash(string text) => keys.Suppression!.HashOf(text);
 }

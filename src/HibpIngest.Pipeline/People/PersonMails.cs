@@ -57,7 +57,7 @@ public sealed class PersonMails(
     private Task SendAsync(Guid id, MailDue due, DateTimeOffset date, PersonMail content, CancellationToken cancellationToken) =>
         sender.SendAsync(composer.Value.Compose(id, due, content, date), cancellationToken);
 
-    // From the database and the layout that is read, as the catalogue's readers would find them, but with sensitive ones.
+    // Breaches come from the database and the read layout, as the catalogue's readers would find them, but with sensitive ones.
     private async Task<IReadOnlyList<Breach>> FindBreachesAsync(string email, CancellationToken cancellationToken)
     {
         if (!AccountRules.TryParse(email, out var account, out _))

@@ -3,26 +3,27 @@ using HibpIngest.People;
 namespace HibpIngest.Pipeline.People;
 
 /// <summary>
-/// Decides whether a domain is proven, and checks the proofs again. A proof is recorded first, so that no domain escapes the later checks.
+/// Verifies proofs of domain ownership, and verifies them again when they are due. A proof is recorded before its domain is added, so that
+/// no domain escapes the later checks.
 /// </summary>
 public sealed class ProvenDomains(
     IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, ISubscriptionRequests requests, InstallationKeys keys,
     PersonLimits limits, LapsingProofs lapsing)
 {
-    /// <summary>Adds a domain to a key, if its DNS proves it: the web app's own look-up is not trusted.</summary>
-    /// <returns>Why the command is ignored, or null.</returns>
-    /// <exception cref="StoreUnavailableException">The DNS or a store gave no answer.</exception>
+    /// <summary>Adds a domain to a key, if its DNS proves it. The lookup is repeated here, because the web app is not trusted.</summary>
+    /// <returns>Reason for ignoring the command; null if it was executed.</returns>
+    /// <exception cref="StoreUnavailableException">The DNS or a store did not respond.</exception>
     public async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         command = command with { Proof = ProofKind.Dns };
         if (command.Key is null)
-            return "it names no API key";
+            return "no API key is given";
         return await FindRefusalAsync(command, cancellationToken)
             ?? await AddAsync(new DomainProof(command.Key, command.Domain!, ProofKind.Dns), cancellationToken);
     }
 
     /// <summary>Adds a proven domain to the API key that holds the proof.</summary>
-    /// <returns>Why it is not added, or null.</returns>
+    /// <returns>Reason why it is not added; null if it is.</returns>
     internal async Task<string?> AddAsync(DomainProof proof, CancellationToken cancellationToken)
     {
         if (await FindKeyRefusalAsync(proof.Holder, cancellationToken) is { } reason)
@@ -36,35 +37,35 @@ public sealed class ProvenDomains(
     /// Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.
     /// </summary>
     /// <returns>Null if it isn't refused.</returns>
-    /// <exception cref="StoreUnavailableException">A store, or the DNS of an API key's domain, gave no answer.</exception>
+    /// <exception cref="StoreUnavailableException">A store, or the DNS of an API key's domain, did not respond.</exception>
     public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)
     {
-        // A number that is no kind would name a mailbox of somebody else.
+        // An undefined kind must be refused: it would name a mailbox that isn't the owner's.
         if (command.Proof is not { } kind || !Enum.IsDefined(kind) || command.Domain is not { } domain
             || !AccountRules.TryParseDomain(domain, out var parsed, out _) || parsed != domain || !ClaimableDomains.CanHaveOwner(domain))
         {
-            return "it names no domain that can have an owner";
+            return "the domain is invalid or can't have an owner";
         }
         if (command.Key is { } key && await FindKeyRefusalAsync(key, cancellationToken) is { } reason)
             return reason;
         if (kind.Mailbox(domain) is not null)
             return null;
         if ((command.Key ?? command.Email) is not { } holder)
-            return "it names no address";
+            return "no email address is given";
         if (!await requests.CountCheckAsync(command.Id, limits.OfCheck(command.Key ?? command.Network ?? "", domain), cancellationToken))
-            return "a limit of checks is reached";
+            return "too many checks were requested";
         try
         {
             return await IsProvenAsync(kind, holder, domain, cancellationToken) ? null : "its domain is not proven";
         }
         catch (StoreUnavailableException) when (command.Key is null)
         {
-            // Anybody can name a domain whose servers don't answer: it must not be asked for days.
-            return "the DNS of its domain gave no answer";
+            // Anyone can name a domain whose servers don't respond. It is refused, so that it isn't retried for days.
+            return "the DNS of its domain did not respond";
         }
     }
 
-    /// <summary>Checks the proofs that are due; a second failure, a week after the first, ends one.</summary>
+    /// <summary>Checks the proofs that are due. A proof that fails twice, a week apart, is ended.</summary>
     public async Task CheckAsync(CancellationToken cancellationToken)
     {
         foreach (var listed in await proofs.ListProofsAsync(cancellationToken))
@@ -78,7 +79,7 @@ public sealed class ProvenDomains(
             }
             catch (StoreUnavailableException e)
             {
-                // Checked again tomorrow. The servers of one domain may be broken for weeks, and must not keep the others from their check.
+                // This proof is checked again tomorrow. One domain's servers may be broken for weeks and must not block other checks.
                 lapsing.LogNotChecked(listed.Proof.Domain, e.Message);
             }
         }
@@ -99,15 +100,16 @@ public sealed class ProvenDomains(
             await lapsing.FailAsync(listed, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
     }
 
-    /// <returns>The key's hash or the subscriber's address; null: it has the domain no more.</returns>
+    /// <returns>The key's hash or the subscriber's address; null if the holder no longer has the domain.</returns>
     private async Task<string?> FindHolderAsync(DomainProof proof, CancellationToken cancellationToken)
     {
         if (proof.Subscription is not { } id)
         {
-            return await apiKeys.FindAsync(proof.Holder, cancellationToken) is { } key
-                && key.Domains.Contains(proof.Domain, StringComparer.Ordinal) ? proof.Holder : null;
+            var hasDomain = await apiKeys.FindAsync(proof.Holder, cancellationToken) is { } key
+                && key.Domains.Contains(proof.Domain, StringComparer.Ordinal);
+            return hasDomain ? proof.Holder : null;
         }
-        // A request to renew it has the same id, and is found first. A removal deletes both.
+        // A pending renewal has the subscription's id and is found instead of it. Removing the subscription deletes both.
         return await requests.FindSubscriptionAsync(id, cancellationToken) is { Subscription: var known }
             && known.Domain == proof.Domain ? known.Email : null;
     }

@@ -7,14 +7,14 @@ namespace HibpIngest.Pipeline.People;
 public sealed partial class RequestMails(
     ISubscriptionRequests requests, ISignIns signIns, PersonLimits limits, PersonMails mails, TimeProvider time, ILogger<RequestMails> log)
 {
-    /// <summary>For how long a request can be confirmed.</summary>
+    /// <summary>Time for which a request can be confirmed.</summary>
     public static readonly TimeSpan RequestsLast = TimeSpan.FromDays(7);
 
-    // As for notifications: a server that defers a recipient for longer won't accept the mail.
+    // The same limit as for notifications: a server that defers a recipient for longer won't accept the mail.
     private static readonly TimeSpan GiveUpAfter = TimeSpan.FromDays(3);
 
     /// <summary>Records a request, and mails the link by which the owner of the address confirms it.</summary>
-    /// <returns>Why it is ignored, or null.</returns>
+    /// <returns>Reason why it is ignored; null if it isn't.</returns>
     /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> RequestAsync(PersonCommand command, CancellationToken cancellationToken)
     {
@@ -29,7 +29,7 @@ public sealed partial class RequestMails(
     }
 
     /// <summary>Mails the link by which the subscriber of a domain signs in.</summary>
-    /// <returns>Why it is ignored, or null.</returns>
+    /// <returns>Reason why it is ignored; null if it isn't.</returns>
     /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> SignInAsync(PersonCommand command, CancellationToken cancellationToken)
     {
@@ -56,7 +56,7 @@ public sealed partial class RequestMails(
         if (reached is { Key: PersonLimits.All })
         {
             throw new StoreUnavailableException($"{reached.Max} verification mails were sent within an hour (HIBP_VERIFYPERHOUR); this one "
-                + "waits: if these are people and no attack, raise it");
+                + "waits. If the requests are genuine, raise the setting");
         }
         if (reached is not null)
             return "a limit of mails is reached";
@@ -66,7 +66,7 @@ public sealed partial class RequestMails(
     }
 
     /// <summary>Mails the confirmation of a subscription.</summary>
-    /// <param name="domain">The domain that is subscribed to; null: the address itself.</param>
+    /// <param name="domain">The domain that is subscribed to; null for the address itself.</param>
     /// <exception cref="StoreUnavailableException">It can't be sent now.</exception>
     public Task WelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>
         SendAsync(command, () => mails.SendWelcomeAsync(command, due, domain, cancellationToken));
@@ -79,15 +79,15 @@ public sealed partial class RequestMails(
         }
         catch (BadInputException e)
         {
-            LogRefused(log, command.Kind, e.Message);
+            LogRefused(log, command.Id, command.Kind, e.Message);
         }
         catch (RecipientDeferredException e) when (time.GetUtcNow() - command.At > GiveUpAfter)
         {
-            LogRefused(log, command.Kind, e.Message);
+            LogRefused(log, command.Id, command.Kind, e.Message);
         }
         await requests.RecordCommandMailAsync(command.Id, CancellationToken.None);
     }
 
-    [LoggerMessage(EventIds.HandleCommandRefused, LogLevel.Warning, "command {Kind}: its mail was permanently refused: {Reason}")]
-    private static partial void LogRefused(ILogger log, CommandKind kind, string reason);
+    [LoggerMessage(EventIds.HandleCommandRefused, LogLevel.Warning, "command {Id} ({Kind}): mail not sent, giving up ({Reason})")]
+    private static partial void LogRefused(ILogger log, Guid id, CommandKind kind, string reason);
 }

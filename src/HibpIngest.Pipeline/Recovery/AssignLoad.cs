@@ -14,7 +14,7 @@ public sealed class AssignLoad(
     {
         BreachName.Check(breach);
         var found = await loads.RequireLoadAsync(load, cancellationToken);
-        // Read first: if the document can't be read, nothing is changed.
+        // The document is read first: if that fails, nothing is changed.
         var document = (await MetadataFile.ReadAsync(blobs, found.Blob.Name, breach, cancellationToken)).Document;
         await register.MarkOpenAsync(load, cancellationToken);
         await journal.OpenAsync(breach, cancellationToken);

@@ -10,7 +10,7 @@ public sealed class PoisonQueue(IMessageQueues queues)
         queue = queue.EndsWith(QueueNames.PoisonSuffix, StringComparison.Ordinal) ? queue[..^QueueNames.PoisonSuffix.Length] : queue;
         if (!QueueNames.All.Contains(queue))
             throw new NotPossibleException(
-                $"no stage takes messages of queue '{queue}'; expected one of {string.Join(", ", QueueNames.All)}");
+                $"unknown queue '{queue}': expected one of {string.Join(", ", QueueNames.All)}");
         var poison = queues.Get(queue + QueueNames.PoisonSuffix);
         var sent = 0;
         while (await poison.ReceiveAsync(PageSize, TimeSpan.FromMinutes(1), cancellationToken) is { Count: > 0 } messages)

@@ -28,9 +28,10 @@ public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal,
         if (found.State is not (LoadState.Done or LoadState.Failed))
         {
             throw new NotPossibleException(
-                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a done or failed load can be purged");
+                $"load {load} is {found.State.ToString().ToLowerInvariant()}: only a done or failed load can be purged; "
+                + "wait until 'hibp status' shows it as done");
         }
-        if (found is { AwaitsCalls: true, Calls.IsLookedThrough: false })
+        if (found is { AwaitsCalls: true, Calls.IsSearched: false })
         {
             throw new NotPossibleException(
                 $"the rows of load {load} are still needed to find the clients to call: see hibp status {found.Breach}");

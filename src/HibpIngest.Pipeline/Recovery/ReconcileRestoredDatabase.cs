@@ -39,7 +39,7 @@ public sealed class ReconcileRestoredDatabase(
         var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
         var highest = await database.GetHighestIdsAsync(cancellationToken);
         var isBehind = isIncomplete || highest.Load < confirmed.Load || highest.Mark < confirmed.Mark;
-        // Before anything is sent or refused: the backup contains addresses that were forgotten since.
+        // Suppressions come before anything is sent or refused: the backup contains addresses that were forgotten since.
         var suppressed = await suppressions.RunAsync(cancellationToken);
         // The backup may be newer than the last load: mails not sent at the backup can't be distinguished from mails sent since.
         var mayMail = (await database.ListLoadsAsync(null, cancellationToken))
@@ -51,9 +51,9 @@ public sealed class ReconcileRestoredDatabase(
             string[] why = [$"database {database.DisplayName} is not behind its account table: there is nothing to bring up to date"];
             throw new NotPossibleException(string.Join("; ", [.. why, .. plan?.Problems ?? []]));
         }
-        // First: a host that is started meanwhile must not send mails, nor take a partial state for complete.
+        // This is recorded first: a host started during this run must not send mails, nor take a partial state for complete.
         await register.SetMovingOnAsync(true, cancellationToken);
-        // Before anything raises the database's version, which decides whether the catalogue is newer.
+        // This comes before anything raises the database's version, which decides whether the catalogue is newer.
         var readers = await catalogue.Merge.KeepAsync(cancellationToken);
         var hidden = new SortedSet<string>(StringComparer.OrdinalIgnoreCase);
         await database.MoveOnAsync(new StoreIds(0, 0), Because, cancellationToken);
@@ -68,7 +68,7 @@ public sealed class ReconcileRestoredDatabase(
             if (load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held) || load.AwaitsJournal || load.AwaitsCalls)
                 await register.MarkOpenAsync(load.Id, cancellationToken);
         }
-        // Last: until here a start is refused, so that an interruption can't go unnoticed.
+        // This is recorded last: until here a start is refused, so that an interruption can't go unnoticed.
         await database.MoveOnAsync(confirmed, Because, cancellationToken);
         await catalogue.Merge.ForgetAsync(cancellationToken);
         await register.SetMovingOnAsync(false, cancellationToken);
@@ -95,7 +95,7 @@ public sealed class ReconcileRestoredDatabase(
 
 public sealed record ReconciledDatabase(StoreIds Ids, int Loads)
 {
-    /// <summary>The part restored from the journal; null: there is no journal.</summary>
+    /// <summary>The part restored from the journal; null if there is no journal.</summary>
     public JournalRecovered? Log { get; init; }
 
     /// <summary>Breaches that are hidden because readers were not shown them before the restore.</summary>

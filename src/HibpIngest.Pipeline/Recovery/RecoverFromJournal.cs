@@ -25,8 +25,8 @@ public sealed class RecoverFromJournal(
         var plan = RecoveryPlan.Of(logged, null);
         if (plan.Stores.Count == 0)
         {
-            throw new NotPossibleException("the journal has no load: there is nothing to recover an empty database from; name the "
-                + "right log in HIBP_JOURNAL_STORAGE or HIBP_STORAGE");
+            throw new NotPossibleException("the journal has no load: there is nothing to recover an empty database from; set "
+                + "HIBP_JOURNAL_STORAGE or HIBP_STORAGE to the right journal");
         }
         if (plan.Stores.Count > 1)
         {
@@ -45,7 +45,7 @@ public sealed class RecoverFromJournal(
         if (inTable is not null && inTable.Id != store)
         {
             throw new StoreMismatchException($"the account table belongs to store {inTable.Id}, and the journal to store {store}: use "
-                + "those that belong together, or a fresh storage account");
+                + "a journal and an account table of one store, or a fresh storage account");
         }
         var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
         if (!isIncomplete && await database.HasLoadsAsync(cancellationToken))

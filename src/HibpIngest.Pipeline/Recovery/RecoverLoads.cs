@@ -43,7 +43,7 @@ public sealed partial class RecoverLoads(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
-        // First of all, because nothing else keeps the files of loads unknown to the database from being loaded again.
+        // This comes first: nothing else keeps the files of loads that the database doesn't know from being loaded again.
         foreach (var blob in plan.RemovedBlobs())
             await receipts.AddRemovedAsync(blob, cancellationToken);
 
@@ -86,7 +86,7 @@ public sealed partial class RecoverLoads(
             var slices = known is not null && await IsSettledAsync(known, cancellationToken)
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
             var step = await rows.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
-            // Also rows that an interrupted run has left.
+            // This also deletes rows that an interrupted run has left.
             if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
             {
                 while (await rows.PurgeRowsAsync(document.Load, ChunkRows, cancellationToken) > 0)
@@ -217,8 +217,8 @@ public sealed partial class RecoverLoads(
             if (counting.Count > 0)
             {
                 throw new NotPossibleException(
-                    $"load {removed[0]} of it was removed, and load {counting[0]} was not: give that one to another breach (hibp breach "
-                    + $"assign {counting[0]} NAME)");
+                    $"load {removed[0]} was removed, but load {counting[0]} of the same breach was not: assign it to another breach (hibp "
+                    + $"breach assign {counting[0]} NAME)");
             }
             // A load that was open at the backup is removed too: no process works on it any more.
             foreach (var load in all.Where(load => removed.Contains(load.Id)))

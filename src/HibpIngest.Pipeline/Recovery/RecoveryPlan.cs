@@ -2,7 +2,9 @@ using System.Text.Json;
 
 namespace HibpIngest.Pipeline.Recovery;
 
-/// <summary>What a database should have according to the journal. Documents are untrusted, and checked against each other.</summary>
+/// <summary>
+/// The loads that a database should have according to the journal. Documents are untrusted, and checked against each other.
+/// </summary>
 internal sealed class RecoveryPlan
 {
     public List<PlannedLoad> Loads { get; } = [];
@@ -106,7 +108,7 @@ internal sealed class RecoveryPlan
         }
     }
 
-    /// <summary>Drops loads that share something that must be unique: neither of them is trusted.</summary>
+    /// <summary>Drops loads that share a value that must be unique: none of them is trusted.</summary>
     private void DropConflicts()
     {
         var dropped = new HashSet<PlannedLoad>();

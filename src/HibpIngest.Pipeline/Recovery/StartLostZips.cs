@@ -7,7 +7,7 @@ public sealed class StartLostZips(
     ILoads loads, IStoreMarks register, IBreachBlobs blobs, LoadStart starts, PipelineMessages messages)
 {
     /// <summary>Returns the number of loads started.</summary>
-    /// <param name="because">Why they are held.</param>
+    /// <param name="because">Reason why they are held.</param>
     public async Task<int> RunAsync(string because, CancellationToken cancellationToken)
     {
         var started = 0;

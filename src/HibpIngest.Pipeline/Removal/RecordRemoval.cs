@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Removal;
 public sealed class RecordRemoval(
     IBreachDatabase database, IStoreMarks register, IJournalBlobs blobs, IOptions<JournalOptions> journal)
 {
-    /// <returns>Ids of the loads; empty: the removal will be refused.</returns>
+    /// <returns>Ids of the loads; empty if the removal will be refused.</returns>
     public async Task<IReadOnlySet<long>> RunAsync(string breach, CancellationToken cancellationToken)
     {
         var all = await database.ListLoadsAsync(breach, cancellationToken);

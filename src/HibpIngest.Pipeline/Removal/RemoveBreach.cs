@@ -3,17 +3,17 @@ using HibpIngest.Pipeline.Catalogue;
 namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>
-/// Removes a breach with the loads that it has when this begins. The removal is recorded in the journal and the register before the
+/// Removes a breach and the loads that it has at the start of the run. The removal is recorded in the journal and the register before the
 /// database, so that a database restored to an earlier state completes it too. The first transaction unlists the loads; once the catalogue
 /// is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the listed loads; another run, even a
-/// concurrent one, continues with those. A load that comes later has its own mark and isn't touched.
+/// concurrent one, continues with those. A load that is dropped later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
     IBreachDatabase database, PublishCatalogue publisher, RecordRemoval record, RemoveMarks removeMarks, ICallbackBlobs callbacks,
     TimeProvider time, ILogger<RemoveBreach> logger)
 {
     // A slice's lease is 60 s and isn't renewed once its load is being removed; doubled for clock differences and a slow renewal.
-    private static readonly TimeSpan LongestWait = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan MaxWait = TimeSpan.FromMinutes(2);
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
     /// <exception cref="NotPossibleException">There is no such breach, one of its loads is open, or a running slice doesn't
@@ -25,12 +25,12 @@ public sealed partial class RemoveBreach(
         var recorded = await record.RunAsync(name, cancellationToken);
         var removed = await UnlistAsync(name, cancellationToken);
         LogStarted(name, removed.Count);
-        // The removal includes a load that came in between.
+        // A load was dropped after the removal was recorded: record it too.
         if (removed.Any(load => !recorded.Contains(load.Load)))
             await record.RunAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, progress, cancellationToken);
-        // A backfill that begins after this finds the marks retired and adds none of them, and nothing is written under them to a layout
-        // that is added after this.
+        // The marks are retired now: a backfill that starts later doesn't copy them, and a layout added later never receives them. So the
+        // layouts listed here are all that have to be cleaned.
         var set = await database.GetLayoutsAsync(cancellationToken);
         set.RequireKnown();
         var entities = await removeMarks.RunAsync(removed, set.Written, progress, EndAsync, cancellationToken);
@@ -46,7 +46,9 @@ public sealed partial class RemoveBreach(
         }
     }
 
-    /// <summary>Removes the loads from the catalogue. No account is changed as long as the published catalogue counts its mark.</summary>
+    /// <summary>
+    /// Removes the loads from the catalogue. Accounts are changed only after a catalogue without these marks has been published.
+    /// </summary>
     private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
     {
         IReadOnlyList<LoadRemoval> removed = [];
@@ -57,7 +59,7 @@ public sealed partial class RemoveBreach(
         return removed;
     }
 
-    /// <summary>Waits until no slice can write after the removal: none starts any more, and a running one has a lease.</summary>
+    /// <summary>Waits until no slice of the loads is running: no new one can start, and a running one ends when its lease does.</summary>
     private async Task WaitForSlicesAsync(
         string breach, IReadOnlyList<LoadRemoval> removed, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
@@ -65,11 +67,11 @@ public sealed partial class RemoveBreach(
         var began = time.GetTimestamp();
         while (await database.HasLivingSlicesAsync(ids, cancellationToken))
         {
-            if (time.GetElapsedTime(began) > LongestWait)
+            if (time.GetElapsedTime(began) > MaxWait)
             {
                 throw new NotPossibleException(
-                    $"a slice of {breach} is still running, {LongestWait.TotalMinutes:0} minutes after its load was removed from every "
-                    + "lookup: find the cause (hibp load slices), then run 'hibp breach remove' again");
+                    $"a slice of {breach} is still running after {MaxWait.TotalMinutes:0} minutes; its load is already hidden from "
+                    + "lookups. Find the cause (hibp load slices), then run 'hibp breach remove' again");
             }
             LogWaiting(breach);
             progress?.Report(new RemovalProgress(0, 0, Waiting: true));
@@ -88,12 +90,12 @@ public sealed partial class RemoveBreach(
     private partial void LogRemoved(string breach, long load);
 }
 
-/// <param name="Left">Loads of the breach that came after the removal began: the breach stays with these. Empty: it is removed.</param>
+/// <param name="RemainingLoads">Loads dropped after the removal began; the breach keeps them. Empty if it is removed.</param>
 /// <param name="Entities">Number of entities of the account table that this run has changed.</param>
-public sealed record BreachRemoval(string Breach, IReadOnlyList<long> Loads, IReadOnlyList<long> Left, long Entities);
+public sealed record BreachRemoval(string Breach, IReadOnlyList<long> Loads, IReadOnlyList<long> RemainingLoads, long Entities);
 
 /// <summary>Progress of a removal, in accounts of the removed loads.</summary>
-/// <param name="Total">Accounts that this run has to process; 0: not known yet.</param>
+/// <param name="Total">Accounts that this run has to process; 0 if not known yet.</param>
 /// <param name="Waiting">True if it waits for slices that were running when it began.</param>
-/// <param name="Reason">Why it waits for a store; null: it doesn't.</param>
+/// <param name="Reason">Reason why the removal waits for a store; null if it doesn't wait.</param>
 public readonly record struct RemovalProgress(long Done, long Total, bool Waiting = false, string? Reason = null);

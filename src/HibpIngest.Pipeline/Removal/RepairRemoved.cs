@@ -75,8 +75,8 @@ public sealed class RepairRemoved(
         {
             Interlocked.Add(ref changed, await changes.RemoveAsync(mark, part, retry, token));
             progress?.Report(
-                $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables are done, "
-                + $"{Interlocked.Read(ref changed)} marks taken off");
+                $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables completed, "
+                + $"{Interlocked.Read(ref changed)} marks removed");
         });
         return changed;
     }
@@ -85,7 +85,7 @@ public sealed class RepairRemoved(
 /// <param name="Skipped">One line for each load that is left alone, with the reason.</param>
 public sealed record JournalRepairPlan(IReadOnlyList<JournalRepairLoad> Loads, IReadOnlyList<string> Skipped);
 
-/// <param name="Mark">The mark to remove from the tables; 0: it had none, or another load has it too.</param>
+/// <param name="Mark">The mark to remove from the tables; 0 if the load had none, or another load has it too.</param>
 /// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
 public sealed record JournalRepairLoad(string Folder, long Load, int Mark, int Blobs);
 

@@ -28,7 +28,7 @@ public sealed record MailFrom(string? Name, string Address)
         }
         if (!MailSyntax.IsAddress(address) || name is { Length: > MaxNameLength } || name?.Any(char.IsControl) == true)
             throw new BadInputException("HIBP_MAIL_FROM: expected an address, or Name <address>, as in Breach notices "
-                + "<notices@example.com>, found something else");
+                + "<notices@example.com>, found another form (not shown: it may be an address)");
         return new MailFrom(name, address);
     }
 }

@@ -16,7 +16,7 @@ public sealed class StoreSetup(
     public Task EnsureOnceAsync(CancellationToken cancellationToken) =>
         LazyInitializer.EnsureInitialized(ref _once, () => new RunOnce(EnsureAsync)).EnsureAsync(cancellationToken);
 
-    /// <summary>Whether, according to the register, nothing needs the database, so that a serverless one may stay paused.</summary>
+    /// <summary>Returns whether, according to the register, nothing needs the database, so that a serverless one may stay paused.</summary>
     public async Task<bool> IsAtRestAsync(CancellationToken cancellationToken)
     {
         try
@@ -55,7 +55,7 @@ public sealed class StoreSetup(
     /// <summary>Returns whether the stores are set up, and checks that they belong together. Creates nothing.</summary>
     public async Task<bool> CheckAsync(CancellationToken cancellationToken)
     {
-        // In the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.
+        // Both are read in the opposite order of the writes: a concurrent set-up is seen as not begun, or as a database without a load.
         var inTable = await FindIdentityAsync(cancellationToken);
         var inDatabase = await HasSchemaAsync(database, cancellationToken) ? await database.GetIdentityAsync(cancellationToken) : null;
         await RequireMatchAsync(inDatabase, inTable, cancellationToken);
@@ -123,11 +123,11 @@ public sealed class StoreSetup(
             await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
     }
 
-    // Checks that each storage account has its place, and that none is omitted: otherwise accounts would be looked up in the wrong one.
+    // Checks the order of the storage accounts, and that none is omitted: otherwise email addresses would be looked up in the wrong one.
     // Returns the numbers of those that have no identity yet, or a smaller count.
     private async Task<IReadOnlyList<int>> RequireAccountsAsync(StoreIdentity store, CancellationToken cancellationToken)
     {
-        const string Order = "name the store's storage accounts in their order: HIBP_STORAGE, HIBP_STORAGE_2, and so on";
+        const string Order = "list the store's storage accounts in their original order in HIBP_STORAGE, HIBP_STORAGE_2, and so on";
         var outdated = new List<int>();
         for (var number = 1; number <= accounts.Count; number++)
         {
@@ -142,7 +142,10 @@ public sealed class StoreSetup(
                     + $"({store.Id}): {Order}");
             }
             if (found.Number != number)
-                throw new StoreMismatchException($"storage account {number} is number {found.Number} of the store: {Order}");
+            {
+                throw new StoreMismatchException(
+                    $"storage account {number} in the settings was set up as account {found.Number} of this store: {Order}");
+            }
             if (found.Of > accounts.Count)
             {
                 throw new StoreMismatchException(
@@ -171,9 +174,9 @@ public sealed class StoreSetup(
         // The database's identity is written first, so an identity that only the table has belongs to another database.
         if (inDatabase is null && inTable is not null)
         {
-            throw new StoreMismatchException($"the account table belongs to another database than {database.DisplayName}, which is fresh: "
-                + "its marks would relabel everyone in the table; use the database it was written from, or another storage account; if "
-                + "that database is lost, 'hibp database restored --empty' recovers this one from the journal");
+            throw new StoreMismatchException($"database {database.DisplayName} is empty, but the account table belongs to another "
+                + "database, and new marks would be read as existing breaches. Use that database, or another storage account. If that "
+                + "database is lost, recover it from the journal: hibp database restored --empty");
         }
         if (inTable is null && inDatabase is not null && await database.HasLoadsAsync(cancellationToken))
         {
@@ -183,7 +186,7 @@ public sealed class StoreSetup(
         if (inTable is not null && inTable != inDatabase)
         {
             throw new StoreMismatchException($"database {database.DisplayName} (store {inDatabase?.Id}) and the account table (store "
-                + $"{inTable.Id}) do not belong together: use the pair that does; property names in the table are the database's marks");
+                + $"{inTable.Id}) do not belong together: set HIBP_DATABASE and HIBP_STORAGE to the same store");
         }
         if (inTable is not (null or { PartitionSpread: 1, StorageAccounts: 1 }))
             throw new StoreMismatchException("the store was made with partition spreading or several storage accounts, which this program "

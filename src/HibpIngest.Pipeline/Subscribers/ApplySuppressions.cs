@@ -43,12 +43,12 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
         var counting = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
         if (inDatabase.Any(one => !counting.ContainsKey(one.Hash)))
         {
-            // Only suppressions that the register records as lifted: one that is merely missing there is no permission.
+            // Lifts only suppressions that the register records as lifted: one that is merely missing there may not be lifted.
             var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
         var missing = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
-        // Addresses without a subscription too: an import would bring them back.
+        // Addresses without a subscription are included, because an import would restore them.
         foreach (var some in missing.Chunk(ChunkSize))
         {
             await suppressions.ApplySuppressionsAsync(

@@ -42,7 +42,7 @@ public static class SubscriberFile
         }
         catch (CsvFormatException e)
         {
-            // Without the inner exception, so that the file's content can't be passed on with it.
+            // The inner exception is dropped, so that the file's content can't be passed on with it.
             throw Bad(e.LineNumber > 0 ? e.LineNumber : reader.LineNumber + 1, "the quotes are wrong, or the line has more than "
                 + $"{MaxLineBytes:N0} bytes");
         }

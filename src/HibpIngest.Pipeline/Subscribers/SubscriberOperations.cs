@@ -34,8 +34,8 @@ public sealed class SubscriberOperations(
     internal Task LiftAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(
         new Suppression(hash, SuppressionReason.Unsubscribed, time.GetUtcNow()), lifted: true, cancellationToken);
 
-    /// <param name="domains">Only subscriptions to these domains; empty: all of an address.</param>
-    /// <param name="reason">Reason of the suppression; null: none is recorded, and an import may add them again.</param>
+    /// <param name="domains">Domains whose subscriptions are removed; empty for all subscriptions of an address.</param>
+    /// <param name="reason">Reason of the suppression; null to record none, so that an import may add them again.</param>
     /// <exception cref="NotPossibleException">There is a reason, but no HIBP_SUPPRESSION_KEY.</exception>
     public async Task<SubscribersRemoved> RemoveAsync(
         IReadOnlyCollection<string> emails, IReadOnlyCollection<string> domains, SuppressionReason? reason,
@@ -56,7 +56,7 @@ public sealed class SubscriberOperations(
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
         var removals = targets.Zip(hashes, (one, hash) => new SubscriberRemoval(one.email, one.Item2, Of(hash))).ToList();
         if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
-            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is not the key that was used before: set that one");
+            throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is not the key that was used before: set it to the earlier key");
         foreach (var removal in removals)
             await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);
         return await subscribers.RemoveSubscribersAsync(

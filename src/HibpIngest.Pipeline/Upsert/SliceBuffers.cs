@@ -29,7 +29,7 @@ internal sealed class SliceBuffers
     private readonly List<Cut> _cuts = [];
     private readonly TransactionOrder _sequence;
 
-    // For domains that a layout spreads: their aliases by partition, and the partitions' keys.
+    // Domains that a layout spreads: their aliases by partition, and the partitions' keys.
     private Range[] _spreadAliases = [];
     private int _spreadCount;
     private byte[] _spreadKeys = [];

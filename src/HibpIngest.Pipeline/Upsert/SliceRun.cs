@@ -2,7 +2,9 @@ using System.Runtime.ExceptionServices;
 
 namespace HibpIngest.Pipeline.Upsert;
 
-/// <summary>One attempt of a slice under its lease. It ends only after its transactions in flight, so the progress is exact.</summary>
+/// <summary>
+/// One attempt to upsert a slice under its lease. Waits for transactions in flight before it ends, so that the recorded progress is exact.
+/// </summary>
 public sealed class SliceRun : IStageWork
 {
     private readonly SliceStores _stores;
@@ -11,10 +13,10 @@ public sealed class SliceRun : IStageWork
     private readonly long _began;
 
     private readonly TimeSpan _timeout;
-    private readonly CancellationTokenSource _limit;
+    private readonly CancellationTokenSource _timeLimit;
     private readonly RenewingLease _lease;
-    private readonly CancellationTokenSource _halt; // cancels transactions in flight
-    private readonly CancellationTokenSource _stop; // starts no further transactions, and ends waits
+    private readonly CancellationTokenSource _cancelInFlight;
+    private readonly CancellationTokenSource _stopStarting;
 
     private readonly Lock _lock = new();
     private byte[]? _done;
@@ -26,16 +28,17 @@ public sealed class SliceRun : IStageWork
     {
         (Work, Owner, MaxTries, _stores, _options) = (claim.Work, claim.Owner, claim.MaxTries, stores, options);
         (_time, _began) = (time, time.GetTimestamp());
-        // The other half is for work that can no longer be stopped, and for messages that wait in the same invocation.
+        // The timeout is half of the plan's limit. The other half is left for transactions in flight, and for messages that wait in the
+        // same invocation.
         _timeout = planLimit > TimeSpan.Zero ? planLimit / 2 : Timeout.InfiniteTimeSpan;
-        _limit = new CancellationTokenSource(_timeout, time);
+        _timeLimit = new CancellationTokenSource(_timeout, time);
         // The lease is renewed as long as a transaction is in flight; each renewal records the progress.
         _lease = new RenewingLease(
             options.SliceLease / 3,
             ended => slices.RenewSliceAsync(Work.Slice.Load, Work.Slice.Number, Owner, options.SliceLease, Progress, ended),
             time, cancellationToken, FailAsync);
-        _halt = CancellationTokenSource.CreateLinkedTokenSource(_lease.Token);
-        _stop = CancellationTokenSource.CreateLinkedTokenSource(_halt.Token, _limit.Token);
+        _cancelInFlight = CancellationTokenSource.CreateLinkedTokenSource(_lease.Token);
+        _stopStarting = CancellationTokenSource.CreateLinkedTokenSource(_cancelInFlight.Token, _timeLimit.Token);
     }
 
     public SliceWork Work { get; private set; }
@@ -49,17 +52,17 @@ public sealed class SliceRun : IStageWork
 
     internal bool IsCompleted { get; set; }
 
-    /// <summary>True if another owner has the slice by now, or nothing of its load may be written any more.</summary>
+    /// <summary>True if another owner has acquired the slice, or nothing of its load may be written any more.</summary>
     public bool IsLost => _lease.IsLost;
 
     public long LoadId => Work.Slice.Load;
 
     public string Breach => Work.Breach;
 
-    // A failed slice that is redelivered was requeued by an operator, so its attempts don't count.
+    // 0 (not counted) for a failed slice: it is redelivered only after an operator has requeued it.
     public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
-    /// <summary>The progress; null: as recorded before.</summary>
+    /// <summary>The completed transactions. Null before any is known: the recorded progress stays.</summary>
     public SliceProgress? Progress
     {
         get
@@ -85,7 +88,7 @@ public sealed class SliceRun : IStageWork
         var rows = SliceBuffers.Rent(slice.Count);
         try
         {
-            await _stores.Rows.ReadAsync(slice, Work.Mark, Work.Purged, rows.Accounts, _halt.Token);
+            await _stores.Rows.ReadAsync(slice, Work.Mark, Work.Purged, rows.Accounts, _cancelInFlight.Token);
             Work.Layouts.RequireKnown();
             var layouts = Work.Layouts.Written;
             await UpsertAsync(rows, rows.Group([.. layouts.Select(SliceLayout.Of)]), [.. layouts.Select(layout => layout.Facts)]);
@@ -100,7 +103,7 @@ public sealed class SliceRun : IStageWork
     public async ValueTask DisposeAsync()
     {
         await _lease.DisposeAsync();
-        foreach (var source in (CancellationTokenSource[])[_stop, _halt, _limit])
+        foreach (var source in (CancellationTokenSource[])[_stopStarting, _cancelInFlight, _timeLimit])
             source.Dispose();
     }
 
@@ -113,32 +116,32 @@ public sealed class SliceRun : IStageWork
         lock (_lock)
             _done = done;
 
-        var inFlight = new TransactionsInFlight(_options.TransactionsInFlight, _stop.Token);
+        var inFlight = new TransactionsInFlight(_options.TransactionsInFlight, _stopStarting.Token);
         var running = new RunningCount();
-        var left = 0;
+        var next = 0;
         try
         {
-            for (left = transactions; left > 0; left--)
+            for (; next < transactions; next++)
             {
-                var next = transactions - left;
                 if (IsDone(done, next))
                     continue;
                 await inFlight.EnterAsync();
                 running.Add();
-                _ = Task.Run(() => TransactAsync(rows, layouts, next, done, inFlight, running), CancellationToken.None);
+                var index = next; // the loop's variable changes while the task runs
+                _ = Task.Run(() => TransactAsync(rows, layouts, index, done, inFlight, running), CancellationToken.None);
             }
         }
-        catch (OperationCanceledException) when (_stop.IsCancellationRequested)
+        catch (OperationCanceledException) when (_stopStarting.IsCancellationRequested)
         {
             // Transactions in flight end first.
         }
         await running.EndAsync();
 
-        _halt.Token.ThrowIfCancellationRequested();
+        _cancelInFlight.Token.ThrowIfCancellationRequested();
         _failure?.Throw();
-        if (left > 0)
+        if (next < transactions)
             throw new StoreThrottledException(
-                $"its transactions were not all done within {_timeout}, half of HIBP_PLANLIMIT; those that are done are kept");
+                $"not all of its transactions were completed within {_timeout}, half of HIBP_PLANLIMIT; the completed ones are kept");
     }
 
     private async Task TransactAsync(
@@ -146,12 +149,12 @@ public sealed class SliceRun : IStageWork
     {
         try
         {
-            var (layout, ofRanges, account, partition, keys, bytes) = rows.Transaction(index);
-            await (ofRanges
-                ? _stores.Tables.Ranges(new TablePlace(account, layouts[layout].RangesTable))
-                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token)
-                : _stores.Tables.Accounts(new TablePlace(account, layouts[layout].AccountsTable))
-                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _halt.Token));
+            var (layout, isRange, storageAccount, partition, keys, bytes) = rows.Transaction(index);
+            await (isRange
+                ? _stores.Tables.Ranges(new TablePlace(storageAccount, layouts[layout].RangesTable))
+                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token)
+                : _stores.Tables.Accounts(new TablePlace(storageAccount, layouts[layout].AccountsTable))
+                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
         }
@@ -170,7 +173,7 @@ public sealed class SliceRun : IStageWork
     private async Task FailAsync(Exception error)
     {
         Interlocked.CompareExchange(ref _failure, ExceptionDispatchInfo.Capture(error), null);
-        await _stop.CancelAsync();
+        await _stopStarting.CancelAsync();
     }
 
     private bool IsDone(byte[] done, int index)
@@ -182,7 +185,7 @@ public sealed class SliceRun : IStageWork
     private sealed class RunningCount
     {
         private readonly TaskCompletionSource _none = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        private int _count = 1; // the loop that starts them
+        private int _count = 1; // held by the loop that starts transactions, until EndAsync
 
         public void Add() => Interlocked.Increment(ref _count);
 

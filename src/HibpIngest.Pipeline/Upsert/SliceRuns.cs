@@ -24,5 +24,5 @@ public sealed class SliceRuns(
 
 internal sealed record SliceClaim(SliceWork Work, string Owner, int MaxTries);
 
-/// <summary>Where a slice's rows are read and its accounts written.</summary>
+/// <summary>The source of a slice's rows and the targets of its accounts.</summary>
 internal sealed record SliceStores(JournaledRows Rows, IStoreTables Tables);

@@ -21,7 +21,8 @@ public sealed partial class UpsertSlice(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, work.Breach).SetTag(TelemetryNames.Tags.Slice, slice.Number);
         if (work.HeldUntil is { } heldUntil)
         {
-            // Not acknowledged without a successor: if the holder dies, the deferred message finds that out after the lease's end.
+            // The message isn't acknowledged without a successor: if the holder dies, the deferred message finds that out after the
+            // lease's end.
             LogHeld(slice.Load, slice.Number);
             await messages.SendAfterLeaseAsync(message, heldUntil, runs.Lease, cancellationToken);
             return null;
@@ -65,7 +66,7 @@ public sealed partial class UpsertSlice(
         if (lost)
             LogLost(slice.Load, slice.Number);
         var error = lost ? null : UnexpectedError.Reason(cause);
-        await slices.ReturnSliceTryAsync(slice.Load, slice.Number, work.Owner, work.Progress, error, CancellationToken.None);
+        await slices.RefundSliceAttemptAsync(slice.Load, slice.Number, work.Owner, work.Progress, error, CancellationToken.None);
     }
 
     // Our own errors' messages contain no address; of other errors only the type is recorded.

@@ -10,7 +10,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     private const int PieceBytes = 4 << 20;
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the access log's container", cancellationToken);
+        container.CreateIfMissingAsync("creating the access log's container", cancellationToken);
 
     public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) => StorageCall.TryAsync(
         $"beginning of blob '{name}'",
@@ -46,25 +46,25 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
             metadata[SentName] = sent.ToUnixTimeSeconds().ToString(CultureInfo.InvariantCulture);
         // Has no effect if another process has changed the blob's state.
         return StorageCall.TryAsync(
-            $"marking of blob '{blob.Name}'",
+            $"marking blob '{blob.Name}'",
             () => container.GetBlobClient(blob.Name).SetMetadataAsync(
                 metadata, ContainerCalls.VersionIs(blob.Version), cancellationToken),
             e => e.Status is 412 or 404, cancellationToken);
     }
 
     public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
-        await container.FindAsync(name, $"look-up of blob '{name}'", cancellationToken) is not { } blob ? null : new AccessBlob(
+        await container.FindAsync(name, $"looking up blob '{name}'", cancellationToken) is not { } blob ? null : new AccessBlob(
             name, blob.ContentLength, blob.LastModified, StateOf(blob.Metadata), SentOf(blob.Metadata), Quoted(blob.ETag));
 
     public IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken) =>
-        container.ListAsync(BlobTraits.Metadata, null, "listing of the access log", isOptional: true, cancellationToken)
+        container.ListAsync(BlobTraits.Metadata, null, "listing the access log", isOptional: true, cancellationToken)
             .Select(blob => new AccessBlob(
                 blob.Name, blob.Properties.ContentLength ?? 0, blob.Properties.LastModified ?? default, StateOf(blob.Metadata),
                 SentOf(blob.Metadata), Quoted(blob.Properties.ETag ?? default)));
 
     public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken)
     {
-        var reading = $"reading of blob '{name}'";
+        var reading = $"reading blob '{name}'";
         // Buffered reads of 4 MiB: the emulator opens every block of the requested range before it responds. Metadata may change during the
         // read; the content already written doesn't.
         var options = new BlobOpenReadOptions(allowModifications: true) { Position = offset, BufferSize = PieceBytes };
@@ -74,7 +74,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     }
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
-        container.DeleteAsync(name, $"deletion of blob '{name}'", cancellationToken);
+        container.DeleteAsync(name, $"deleting blob '{name}'", cancellationToken);
 
     /// <summary>With quotes, as in the ETag header; listings omit them.</summary>
     private static string Quoted(ETag etag) => etag.ToString("H");

@@ -1,6 +1,6 @@
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <param name="Details">Null: the blob is unchanged.</param>
+/// <param name="Details">Properties of the blob. Null if it is unchanged.</param>
 internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content)
 {
     /// <param name="knownETag">Nothing is read if the blob still has this ETag.</param>

@@ -24,7 +24,7 @@ internal sealed class BlobReads(
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
     /// <param name="name">The blob's name, which needs no escaping.</param>
-    /// <param name="part">ETag of the version to read, first byte and length; null: the whole blob, any version.</param>
+    /// <param name="part">ETag of the version to read, first byte and length. Null for the whole blob in any version.</param>
     /// <returns>Null if the read failed: the Azure SDK, called instead, reports the reason.</returns>
     public async Task<PasswordBlob?> TryReadAsync(
         string name, (string ETag, long Offset, int Length)? part, CancellationToken cancellationToken)

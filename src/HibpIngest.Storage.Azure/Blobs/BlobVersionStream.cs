@@ -213,7 +213,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
 
     private async Task<byte[]> FetchAsync(long offset, int count, CancellationToken cancellationToken) =>
-        await StorageCall.FindAsync($"reading of blob '{version.Name}'", async () =>
+        await StorageCall.FindAsync($"reading blob '{version.Name}'", async () =>
         {
             var options = new BlobDownloadOptions
             {
@@ -221,7 +221,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
                 Conditions = ContainerCalls.VersionIs(version.ETag),
             };
             using BlobDownloadStreamingResult download = await blob.DownloadStreamingAsync(options, cancellationToken);
-            // Not returned to the pool if reading fails: the connection may still write to it.
+            // The buffer is not returned to the pool if reading fails: the connection may still write to it.
             var buffer = ArrayPool<byte>.Shared.Rent(count);
             await download.Content.ReadExactlyAsync(buffer.AsMemory(0, count), cancellationToken);
             return buffer;

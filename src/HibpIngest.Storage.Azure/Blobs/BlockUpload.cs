@@ -33,15 +33,15 @@ internal static class BlockUpload
         return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
     }
 
-    /// <param name="conditions">Conditions of the commit; null: none.</param>
+    /// <param name="conditions">Conditions of the commit. Null for none.</param>
     /// <param name="progress">Receives the bytes uploaded so far.</param>
-    /// <param name="sha256">Receives the content; its hash is written to the blob's metadata. Null: no metadata.</param>
+    /// <param name="sha256">Receives the content; its hash is written to the blob's metadata. If null, no metadata is written.</param>
     /// <returns>Null if the conditions aren't met; nothing is committed then.</returns>
     public static async Task<ETag?> TryRunAsync(
         BlockBlobClient blob, Stream content, BlobRequestConditions? conditions, IProgress<long>? progress,
         CancellationToken cancellationToken, IncrementalHash? sha256 = null)
     {
-        var operation = $"upload of blob '{blob.Name}'";
+        var operation = $"uploading blob '{blob.Name}'";
         var staged = await FindStagedAsync(blob, operation, cancellationToken);
         var blockBytes = BlockSize(content);
         var ids = new List<string>();

@@ -5,7 +5,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the container", cancellationToken);
+        container.CreateIfMissingAsync("creating the breaches' container", cancellationToken);
 
     public IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken) =>
         ListAsync(static name => BreachFiles.FormatOf(name) is not null, cancellationToken);
@@ -14,7 +14,7 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
         ListAsync(static name => name.EndsWith(".png", StringComparison.OrdinalIgnoreCase), cancellationToken);
 
     private IAsyncEnumerable<BreachBlob> ListAsync(Predicate<string> isMeant, CancellationToken cancellationToken) =>
-        container.ListAsync(BlobTraits.Metadata, null, "listing of breaches", isOptional: false, cancellationToken)
+        container.ListAsync(BlobTraits.Metadata, null, "listing breaches", isOptional: false, cancellationToken)
             .Where(blob => isMeant(blob.Name))
             .Select(blob => new BreachBlob(
                 Version(blob.Name, blob.Properties.ETag!.Value), blob.Properties.ContentLength ?? 0,
@@ -23,9 +23,9 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
                 Sha256 = Sha256Of(blob.Metadata),
             });
 
-    // Without the name, which isn't validated yet and may not be logged.
+    // The operation omits the name, which isn't validated yet and must not be logged.
     public Task<BreachBlob?> FindAsync(string name, CancellationToken cancellationToken) =>
-        StorageCall.FindAsync("look-up of a breach's blob", async () =>
+        StorageCall.FindAsync("looking up a breach's blob", async () =>
         {
             BlobProperties properties = await container.GetBlobClient(name).GetPropertiesAsync(null, cancellationToken);
             return new BreachBlob(Version(name, properties.ETag), properties.ContentLength, properties.LastModified)
@@ -38,7 +38,7 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     {
         var blob = container.GetBlobClient(version.Name);
         var properties = await StorageCall.FindAsync<BlobProperties>(
-            $"opening of blob '{version.Name}'",
+            $"opening blob '{version.Name}'",
             async () => await blob.GetPropertiesAsync(ContainerCalls.VersionIs(version.ETag), cancellationToken),
             e => StorageCall.IsConditionNotMet(e) || StorageCall.IsMissingBlob(e), cancellationToken)
             ?? throw new BlobSupersededException(version.Name);
@@ -46,20 +46,20 @@ internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
     }
 
     public Task<byte[]?> ReadSmallAsync(string name, int maxBytes, CancellationToken cancellationToken) =>
-        StorageCall.FindAsync($"reading of blob '{name}'", async () =>
+        StorageCall.FindAsync($"reading blob '{name}'", async () =>
         {
             using BlobDownloadStreamingResult download = await container.GetBlobClient(name).DownloadStreamingAsync(
                 null, cancellationToken);
             if (download.Details.ContentLength > maxBytes)
                 throw new BadInputException(
-                    $"blob '{name}' has {download.Details.ContentLength} bytes, and at most {maxBytes} were expected");
+                    $"blob '{name}': expected at most {maxBytes} bytes, found {download.Details.ContentLength}");
             var content = new byte[download.Details.ContentLength];
             await download.Content.ReadExactlyAsync(content, cancellationToken);
             return content;
         }, StorageCall.IsMissingBlob, cancellationToken);
 
     public Task WriteSmallAsync(string name, ReadOnlyMemory<byte> content, CancellationToken cancellationToken) => StorageCall.RunAsync(
-        $"writing of blob '{name}'",
+        $"writing blob '{name}'",
         () => container.GetBlobClient(name).UploadAsync(new BinaryData(content), overwrite: true, cancellationToken), cancellationToken);
 
     public async Task<BlobVersion> UploadAsync(

@@ -10,17 +10,17 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
     private const string CacheControl = "public, max-age=300";
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the catalogue's container", cancellationToken);
+        container.CreateIfMissingAsync("creating the catalogue's container", cancellationToken);
 
     public async Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
         await BlobDownload.RunAsync(
-            container.GetBlobClient(name), $"reading of catalogue blob '{name}'", knownETag, cancellationToken) is not { } blob ? null
+            container.GetBlobClient(name), $"reading catalogue blob '{name}'", knownETag, cancellationToken) is not { } blob ? null
             : blob.Details is null ? new CatalogueBlob(knownETag!, 0, ReadOnlyMemory<byte>.Empty, IsUnchanged: true)
             : new CatalogueBlob(blob.Details.ETag.ToString("H"), VersionOf(blob.Details.Metadata), blob.Content, IsUnchanged: false);
 
     public async Task<bool> WriteAsync(string name, long version, CatalogueContent content, CancellationToken cancellationToken)
     {
-        var operation = $"writing of catalogue blob '{name}'";
+        var operation = $"writing catalogue blob '{name}'";
         var options = new BlobUploadOptions
         {
             HttpHeaders = new BlobHttpHeaders
@@ -45,20 +45,21 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
             if (existing is not null && TagOf(existing.Metadata) == content.Tag)
                 return true;
             options.Conditions = ContainerCalls.VersionIs(existing?.ETag.ToString("H"));
-            // Null: another writer was first, or the response to this write was lost. The loop decides by the blob that exists now.
+            // The result is null if another writer was first, or the response to this write was lost. The loop decides by the blob that
+            // exists now.
             if (await container.TryUploadAsync(name, content.Bytes, options, operation, cancellationToken) is not null)
                 return true;
         }
     }
 
     public IAsyncEnumerable<CatalogueEntry> ListAsync(string prefix, CancellationToken cancellationToken) =>
-        container.ListAsync(BlobTraits.Metadata, prefix, "listing of the catalogue", isOptional: false, cancellationToken)
+        container.ListAsync(BlobTraits.Metadata, prefix, "listing the catalogue", isOptional: false, cancellationToken)
             .Select(blob => new CatalogueEntry(
                 blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H")));
 
-    // A version that was written meanwhile stays.
+    // Deletes this version only: a newer one stays.
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => container.DeleteVersionAsync(
-        name, etag, $"deletion of catalogue blob '{name}'", cancellationToken, DeleteSnapshotsOption.IncludeSnapshots);
+        name, etag, $"deleting catalogue blob '{name}'", cancellationToken, DeleteSnapshotsOption.IncludeSnapshots);
 
     private static long VersionOf(IDictionary<string, string> metadata) =>
         metadata.TryGetValue(Version, out var text) && long.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out var version)

@@ -43,7 +43,7 @@ internal static class ContainerCalls
             operation, () => container.GetBlobClient(name).DeleteIfExistsAsync(snapshots, VersionIs(etag), cancellationToken),
             StorageCall.IsConditionNotMet, cancellationToken);
 
-    /// <param name="etag">Null: the blob must not exist.</param>
+    /// <param name="etag">ETag of the version. Null if the blob must not exist.</param>
     public static BlobRequestConditions VersionIs(string? etag) =>
         etag is null ? new() { IfNoneMatch = ETag.All } : new() { IfMatch = new ETag(etag) };
 

@@ -7,7 +7,7 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     /// <summary>Metadata key of a note, which the service returns as a header.</summary>
     internal const string NoteName = "note";
 
-    // Without the name: a range's name is the prefix that a caller asked for.
+    // Error texts omit the name: a range's name is the prefix that a caller searched for.
     private const string Reading = "reading of passwords";
     private const string Listing = "listing of passwords";
 
@@ -33,7 +33,8 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
             container.GetBlobClient(name), Reading, offset, length, etag, cancellationToken);
         return part is null ? null
             : part.Content.Length == length ? Read(part)
-            : throw new StoreMismatchException($"{Reading} failed: {part.Content.Length} bytes came, and {length} were expected");
+            : throw new StoreMismatchException(
+                $"{Reading} failed: expected {length} bytes, found {part.Content.Length}; the blob was changed or damaged");
     }
 
     public async Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
@@ -104,7 +105,7 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
         container.DeleteVersionAsync(name, etag, "deletion of a blob of passwords", cancellationToken);
 
     private static BlobRequestConditions? Conditions(string? replaces) =>
-        replaces == IPasswordBlobs.Anything ? null : ContainerCalls.VersionIs(replaces);
+        replaces == IPasswordBlobs.AnyVersion ? null : ContainerCalls.VersionIs(replaces);
 
     private static PasswordBlob Read(BlobDownload blob) =>
         new(blob.Details!.ETag.ToString("H"), blob.Details.LastModified, blob.Content, IsUnchanged: false)

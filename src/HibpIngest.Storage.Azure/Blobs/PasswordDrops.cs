@@ -2,7 +2,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 
 internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDrops
 {
-    // Without the name, which is untrusted input.
+    // Error texts omit the name, which is untrusted input.
     private const string Reading = "reading of a dropped file of passwords";
 
     public Task CreateAsync(CancellationToken cancellationToken) =>
@@ -27,7 +27,7 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
         // Of type byte[], null would become an empty memory.
         return part is null ? (ReadOnlyMemory<byte>?)null
             : part.Content.Length == length ? part.Content
-            : throw new StoreUnavailableException(Reading, $"{part.Content.Length} bytes came, and {length} were expected");
+            : throw new StoreUnavailableException(Reading, $"expected {length} bytes, found {part.Content.Length}");
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>

@@ -15,7 +15,10 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
         if (blob.Details is null)
             return known;
         if (blob.Content.Length != PrefixBitmap.Length)
-            throw new StoreMismatchException($"client {client}'s prefixes can't be read: the blob was written by something else");
+        {
+            throw new StoreMismatchException($"the prefix blob of client {client} has {blob.Content.Length} bytes, expected "
+                + $"{PrefixBitmap.Length}: restore it from a version of the blob");
+        }
         return new PrefixBlob(blob.Details.ETag.ToString("H"), new PrefixBitmap(blob.Content));
     }
 

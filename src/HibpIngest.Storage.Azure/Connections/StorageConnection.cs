@@ -27,10 +27,10 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
 
     public Uri Tables => tables;
 
-    /// <summary>The account key. Null: a signature or a token is used.</summary>
+    /// <summary>The account key; null if a signature or a token is used.</summary>
     public byte[]? Key => key;
 
-    /// <summary>A shared access signature without its question mark. Null: a key or a token is used.</summary>
+    /// <summary>A shared access signature without its question mark; null if a key or a token is used.</summary>
     public string? Sas => sas;
 
     /// <summary>The signature, to be appended to an address: empty, or with the question mark.</summary>
@@ -59,7 +59,7 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
         {
             if (!Uri.TryCreate(text, UriKind.Absolute, out var endpoint) || endpoint.Query.Length > 0 || endpoint.AbsolutePath != "/"
                 || !endpoint.Host.Contains(".blob.", StringComparison.OrdinalIgnoreCase))
-                throw new BadInputException($"the storage account's address is not one: {Expected}");
+                throw new BadInputException($"the storage account's address is not a valid URL: {Expected}");
             return FromBlobEndpoint(endpoint);
         }
         return FromParts(Split(text));
@@ -88,7 +88,7 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
                 throw new BadInputException(
                     $"the storage connection has an unknown part{(PlainName().IsMatch(name) ? $" '{name}'" : "")}: {Expected}");
             if (!parts.TryAdd(name, part[(equals + 1)..]))
-                throw new BadInputException($"the storage connection names '{name}' twice");
+                throw new BadInputException($"the storage connection has '{name}' twice: remove one");
         }
         return parts;
     }
@@ -112,10 +112,11 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
         }
         var protocol = parts.GetValueOrDefault("DefaultEndpointsProtocol", "https");
         if (protocol is not ("http" or "https"))
-            throw new BadInputException("the storage connection's DefaultEndpointsProtocol is neither http nor https");
+            throw new BadInputException("the storage connection's DefaultEndpointsProtocol: expected http or https");
         var account = parts.GetValueOrDefault("AccountName", "");
         if (account.Length > 0 && !AccountName().IsMatch(account))
-            throw new BadInputException("the storage connection's AccountName is not one: 3 to 24 lower-case letters and digits");
+            throw new BadInputException(
+                "the storage connection's AccountName is malformed: expected 3 to 24 lower-case letters and digits");
         var (blobs, queues, tables) =
             (Service("BlobEndpoint", "blob"), Service("QueueEndpoint", "queue"), Service("TableEndpoint", "table"));
         if (account.Length == 0)
@@ -133,7 +134,7 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
         if (!parts.TryGetValue("AccountKey", out var keyText))
             throw new BadInputException($"the storage connection has neither AccountKey nor SharedAccessSignature: {Expected}");
         if (!parts.ContainsKey("AccountName"))
-            throw new BadInputException("the storage connection has an AccountKey and no AccountName");
+            throw new BadInputException("the storage connection has an AccountKey but no AccountName: add AccountName=NAME");
         var key = new byte[(keyText.Length * 3 / 4) + 3];
         if (!Convert.TryFromBase64String(keyText, key, out var length) || length == 0)
             throw new BadInputException("the storage connection's AccountKey is not base64 (was it cut off?)");

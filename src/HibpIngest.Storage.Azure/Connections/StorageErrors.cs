@@ -11,7 +11,7 @@ namespace HibpIngest.Storage.Azure.Connections;
 /// </summary>
 internal static class StorageErrors
 {
-    /// <returns>The error to throw instead; null: the exception itself.</returns>
+    /// <returns>The error to throw instead; null to throw the exception itself.</returns>
     public static Exception? Map(Exception error, string operation, CancellationToken cancellationToken)
     {
         // The library throws an AggregateException after several failed attempts.
@@ -57,12 +57,12 @@ internal static class StorageErrors
     }
 
     public static HibpException Malformed(string operation) =>
-        new StoreUnavailableException(operation, "the answer is not one of the table service (is a proxy in between?)");
+        new StoreUnavailableException(operation, "the response is not from the table service (is a proxy in between?)");
 
     private static string Reason(Exception error)
     {
         if (error is OperationCanceledException or TimeoutException)
-            return "no answer in time";
+            return "no response in time";
         var innermost = error.GetBaseException();
         return innermost is SocketException socket
             ? $"no connection ({socket.SocketErrorCode})" : $"connection lost ({FirstLine(innermost.Message)})";

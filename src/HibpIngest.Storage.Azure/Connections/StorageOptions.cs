@@ -54,13 +54,13 @@ public sealed class StorageOptions
     /// </summary>
     public TimeSpan NetworkTimeout { get; init; } = TimeSpan.FromSeconds(60);
 
-    /// <summary><see cref="NetworkTimeout"/> of appends to the access log, whose failure rejects requests; null: the same.</summary>
+    /// <summary><see cref="NetworkTimeout"/> of appends to the access log, whose failure rejects requests; null to use that.</summary>
     public TimeSpan? AppendTimeout { get; init; }
 
-    /// <summary>Fixed limit of transactions in flight to the account's tables, for benchmarks; null: it follows the latency.</summary>
+    /// <summary>Fixed limit of transactions in flight to the account's tables, for benchmarks; null if it follows the latency.</summary>
     internal int? TransactionsInFlight { get; init; }
 
-    /// <summary>Credential of an account named without a key; null: Azure.Identity's default chain.</summary>
+    /// <summary>Credential of an account named without a key; null for Azure.Identity's default chain.</summary>
     public TokenCredential? Credential { get; init; }
 
     public TimeProvider TimeProvider { get; init; } = TimeProvider.System;

@@ -25,7 +25,7 @@ internal sealed class AccountTable(
             filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))} or {HiddenFromAll})";
         string? last = null;
         await foreach (var entity in Table.QueryAsync(
-            filter, ["RowKey", OptOut.Property, .. wanted], "listing of a domain's accounts", cancellationToken: cancellationToken))
+            filter, ["RowKey", OptOut.Property, .. wanted], "listing a domain's accounts", cancellationToken: cancellationToken))
         {
             // The rows of an account are adjacent, and the first has the opt-out: '!' sorts below every character of an alias.
             var (alias, _) = SplitRowKey(entity.RowKey);
@@ -40,7 +40,7 @@ internal sealed class AccountTable(
 
     public async Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken)
     {
-        var (entities, next) = await QueryPageAsync(PartFilter(part), token, "reading of the account table", cancellationToken);
+        var (entities, next) = await QueryPageAsync(PartFilter(part), token, "reading the account table", cancellationToken);
         var rows = new List<(string, MarkedRow)>(entities.Count);
         foreach (var entity in entities)
         {
@@ -57,7 +57,7 @@ internal sealed class AccountTable(
         : ReadRowsAsync(account, RowOf(highestMark) + 1, cancellationToken);
 
     public IAsyncEnumerable<AccountEntry> ReadDomainAsync(string domain, CancellationToken cancellationToken) => ReadKeysAsync(
-        TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading of a domain's accounts", cancellationToken)
+        TableClient.CreateQueryFilter($"PartitionKey eq {domain}"), null, "reading a domain's accounts", cancellationToken)
         .Select(row => new AccountEntry(row.Key, row.Marks));
 
     public async Task<bool> HasMoreAccountsAsync(string domain, int than, CancellationToken cancellationToken) =>
@@ -74,5 +74,5 @@ internal sealed class AccountTable(
 
     private async Task<IReadOnlyList<int>> ReadRowAsync(string partition, string key, CancellationToken cancellationToken) =>
         await reads.TryReadAsync(Table.Name, partition, key, cancellationToken)
-        ?? (await Table.FindAsync(partition, key, "look-up of an account", cancellationToken) is { } entity ? MarksOf(entity) : []);
+        ?? (await Table.FindAsync(partition, key, "looking up an account", cancellationToken) is { } entity ? MarksOf(entity) : []);
 }

@@ -10,12 +10,12 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
     public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
     public async Task<ApiKey?> FindAsync(string hash, CancellationToken cancellationToken) =>
-        await table.FindAsync(Partition, hash, "look-up of an API key", cancellationToken, isOptional: true) is { } entity
+        await table.FindAsync(Partition, hash, "looking up an API key", cancellationToken, isOptional: true) is { } entity
             ? Read(entity) : null;
 
     public async Task<bool> SetDomainAsync(string hash, string domain, bool isProven, CancellationToken cancellationToken)
     {
-        const string Operation = "change of an API key's domains";
+        const string Operation = "changing an API key's domains";
         while (await table.FindAsync(Partition, hash, Operation, cancellationToken) is { } entity)
         {
             var key = Read(entity);
@@ -30,7 +30,7 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
     }
 
     public Task<bool> AddAsync(ApiKey key, CancellationToken cancellationToken) =>
-        table.AddAsync(ToEntity(key), "recording of an API key", cancellationToken);
+        table.AddAsync(ToEntity(key), "recording an API key", cancellationToken);
 
     private static TableEntity ToEntity(ApiKey key)
     {
@@ -48,7 +48,7 @@ internal sealed class ApiKeyTable(StorageTable table) : IApiKeys
     }
 
     public async Task<IReadOnlyList<ApiKey>> ListAsync(CancellationToken cancellationToken) =>
-        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing of API keys", isOptional: true, cancellationToken)
+        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing API keys", isOptional: true, cancellationToken)
             .Select(Read).OrderBy(key => key.Name, StringComparer.OrdinalIgnoreCase).ToListAsync(cancellationToken);
 
     public Task<bool> RemoveAsync(string hash, CancellationToken cancellationToken) =>

@@ -8,17 +8,17 @@ internal sealed class CallbackClientTable(StorageTable table) : ICallbackClients
     public Task CreateAsync(CancellationToken cancellationToken) => table.CreateAsync(cancellationToken);
 
     public Task<bool> AddAsync(CallbackClient client, CancellationToken cancellationToken) =>
-        table.AddAsync(ToEntity(client), "recording of a client", cancellationToken);
+        table.AddAsync(ToEntity(client), "recording a client", cancellationToken);
 
     public async Task<IReadOnlyList<CallbackClient>> ListAsync(CancellationToken cancellationToken) =>
-        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing of the clients", isOptional: true, cancellationToken)
+        await table.QueryAsync($"PartitionKey eq '{Partition}'", null, "listing the clients", isOptional: true, cancellationToken)
             .Select(Read).OrderBy(client => client.Name, StringComparer.OrdinalIgnoreCase).ToListAsync(cancellationToken);
 
     public async Task<bool> ChangeAsync(CallbackClient client, CancellationToken cancellationToken) =>
-        await table.ReplaceAsync(ToEntity(client), new ETag(client.ETag), "change of a client", cancellationToken) is not null;
+        await table.ReplaceAsync(ToEntity(client), new ETag(client.ETag), "changing a client", cancellationToken) is not null;
 
     public Task<bool> RemoveAsync(int number, CancellationToken cancellationToken) =>
-        table.DeleteAsync(Partition, Row(number), ETag.All, "removal of a client", cancellationToken);
+        table.DeleteAsync(Partition, Row(number), ETag.All, "removing a client", cancellationToken);
 
     private static string Row(int number) => number.ToString("D10", CultureInfo.InvariantCulture);
 

@@ -38,16 +38,18 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
     private static readonly TimeSpan ForgottenAfter = TimeSpan.FromSeconds(5);
 
     /// <summary>The share left after a cut. Two processes converge within about ten cuts; 0.9 with a growth of 1 took minutes.</summary>
-    private const double Cut = 0.7;
-    private const double DeepestCut = 0.5;
+    private const double RemainingShare = 0.7;
+    private const double MinRemainingShare = 0.5;
     private const int Growth = 2;
 
     private double _floor = double.MaxValue;
-    private int _doublesUpTo = Max;
-    private bool _isLost;
+
+    // The limit doubles each round up to this (ssthresh in RFC 5681), and then grows additively.
+    private int _slowStartThreshold = Max;
+    private bool _wasLastCutByLoss;
     private long _usedAt = time.GetTimestamp();
 
-    // Of the current round: transactions sent since it began.
+    // The fields below cover the current round: transactions sent since it began.
     private long _since = time.GetTimestamp();
     private int _peak;
     private int _responses;
@@ -66,7 +68,7 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
         if (inFlight == 1 && time.GetElapsedTime(_usedAt, now) > ForgottenAfter)
         {
             // The server or the machine's load may have changed.
-            (Current, _doublesUpTo) = (Math.Min(Current, First), Max);
+            (Current, _slowStartThreshold) = (Math.Min(Current, First), Max);
             Begin(now);
         }
         _usedAt = now;
@@ -86,8 +88,8 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
         // A round ends after as many responses as were in flight at once: about a round trip.
         if (++_responses < Math.Clamp(_peak, Min, Current))
             return;
-        _isLost = false;
-        // Without the slowest: one response in a hundred takes ten times as long and would dominate a small round.
+        _wasLastCutByLoss = false;
+        // The mean leaves out the slowest response: one in a hundred takes ten times as long and would dominate a small round.
         var latency = (_seconds - _slowest) / (_responses - 1);
         _floor = Math.Min(_floor, latency);
         var tooLong = Math.Clamp(TimesFloor * _floor, MinTolerated.TotalSeconds, MaxTolerated.TotalSeconds);
@@ -96,11 +98,11 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
             // At the minimum limit, this process isn't the cause of the latency: it becomes the new floor.
             if (Current == Min)
                 _floor = latency;
-            CutTo(Math.Min(Current, _peak) * Math.Clamp(tooLong / latency, DeepestCut, Cut));
-            _doublesUpTo = Current;
+            CutTo(Math.Min(Current, _peak) * Math.Clamp(tooLong / latency, MinRemainingShare, RemainingShare));
+            _slowStartThreshold = Current;
         }
         else if (_peak >= Current)
-            Current = Math.Min(Current < _doublesUpTo ? Math.Min(Current * 2, _doublesUpTo) : Current + Growth, Max);
+            Current = Math.Min(Current < _slowStartThreshold ? Math.Min(Current * 2, _slowStartThreshold) : Current + Growth, Max);
         Begin(now);
     }
 
@@ -110,11 +112,12 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
     {
         if (sentAt < _since || fixedLimit is not null)
             return;
-        var half = CutTo(Math.Min(Current, Math.Max(_peak, Min)) * DeepestCut);
-        // During an outage every attempt fails. Only the first failure lowers this, so that the limit then doubles back to half its value.
-        if (!_isLost)
-            _doublesUpTo = half;
-        _isLost = true;
+        var half = CutTo(Math.Min(Current, Math.Max(_peak, Min)) * MinRemainingShare);
+        // During an outage every attempt fails. Only the first failure lowers the threshold, to half the limit before the outage, so that
+        // the limit doubles up to it afterwards.
+        if (!_wasLastCutByLoss)
+            _slowStartThreshold = half;
+        _wasLastCutByLoss = true;
         Begin(_usedAt = time.GetTimestamp());
     }
 

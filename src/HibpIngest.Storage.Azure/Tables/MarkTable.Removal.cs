@@ -99,7 +99,7 @@ internal abstract partial class MarkTable
     {
         try
         {
-            await throttle.SendPatientlyAsync(
+            await throttle.SendWithoutTimeoutAsync(
                 table.Name, Encoding.ASCII.GetBytes(entities[0].PartitionKey), entities.Length,
                 () => table.SubmitAsync(
                     entities.Select(entity => new TableTransactionAction(

@@ -31,7 +31,7 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
                 SingleUpsert(partition, bytes[rows.Span[0]], RowOf(mark), new[] { mark }, cancellationToken));
             return;
         }
-        // Built when its turn comes: thousands may be waiting.
+        // The body is built when the transaction is sent: thousands may be waiting.
         await throttle.SendAsync(
             table.Name, partition, rows.Length, inFlight,
             () => table.SubmitAsync(
@@ -45,20 +45,20 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
             return;
         if (rows.Rows.Length > 1)
         {
-            await throttle.SendPatientlyAsync(
+            await throttle.SendWithoutTimeoutAsync(
                 table.Name, partition, rows.Rows.Length,
                 () => table.SubmitAsync(address => TableTransaction.Merge(address, partition.Span, rows), cancellationToken),
                 cancellationToken);
             return;
         }
         var one = rows.Rows.Span[0];
-        await throttle.SendPatientlyAsync(
+        await throttle.SendWithoutTimeoutAsync(
             table.Name, partition, 1, SingleUpsert(partition, rows.Bytes[one.Key], one.Row, rows.Marks[one.Marks], cancellationToken),
             cancellationToken);
     }
 
     public Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken) =>
-        throttle.SendPatientlyAsync(
+        throttle.SendWithoutTimeoutAsync(
             table.Name, Encoding.ASCII.GetBytes(partition), 1,
             () => table.MergeAsync(
                 new TableEntity(partition, key) { [OptOut.Property] = OptOut.ValueOf(level) }, "recording of an opt-out",

@@ -2,11 +2,14 @@ using HibpIngest.Storage.Azure.Blobs;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
-/// <summary>One partition per subscription, one row per transaction, whose hashes are in a blob named by its id.</summary>
+/// <summary>One partition per submitter, one row per transaction, whose hashes are in a blob named by its id.</summary>
 internal sealed class PasswordAppends(StorageTable table, BlobContainerClient container) : IPasswordAppends
 {
-    // Without the id: anyone who knows it may confirm the transaction.
+    // Error texts omit the id: anyone who knows it may confirm the transaction.
     private const string Reading = "reading of appended hashes";
+
+    // The stored name of MessageSentAt.
+    private const string SentAt = "SentAt";
 
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
@@ -30,7 +33,8 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
         // Of type byte[], null would become an empty memory.
         return read is null ? (ReadOnlyMemory<byte>?)null
             : read.Content.Length == length ? read.Content
-            : throw new StoreMismatchException($"{Reading} failed: {read.Content.Length} bytes came, and {length} were expected");
+            : throw new StoreMismatchException(
+                $"{Reading} failed: expected {length} bytes, found {read.Content.Length}; the blob was changed or damaged");
     }
 
     // The result is false if a lost response made the client library send it again: no other transaction has this id.
@@ -54,7 +58,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     public async Task<bool> DeleteAsync(AppendTransaction transaction, CancellationToken cancellationToken)
     {
         if (!await table.DeleteAsync(
-            transaction.Subscription, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
+            transaction.Submitter, RowKey(transaction.Id), VersionOf(transaction), "deletion of a transaction of hashes",
             cancellationToken))
             return false;
         await container.DeleteAsync(RowKey(transaction.Id), "deletion of appended hashes", cancellationToken);
@@ -66,19 +70,19 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     private static string RowKey(Guid id) => id.ToString("D");
 
     private static ETag VersionOf(AppendTransaction transaction) => new(transaction.ETag
-        ?? throw new ArgumentException("a transaction that was read was expected", nameof(transaction)));
+        ?? throw new ArgumentException("the transaction has no ETag: read it from the store before updating it", nameof(transaction)));
 
     private static TableEntity ToEntity(AppendTransaction transaction)
     {
-        var entity = new TableEntity(transaction.Subscription, RowKey(transaction.Id))
+        var entity = new TableEntity(transaction.Submitter, RowKey(transaction.Id))
         {
             [nameof(AppendTransaction.State)] = (int)transaction.State,
             [nameof(AppendTransaction.Sha1Rows)] = transaction.Sha1Rows,
             [nameof(AppendTransaction.NtlmRows)] = transaction.NtlmRows,
             [nameof(AppendTransaction.CreatedAt)] = TableText.Of(transaction.CreatedAt),
         };
-        if (transaction.SentAt is { } sentAt)
-            entity[nameof(AppendTransaction.SentAt)] = TableText.Of(sentAt);
+        if (transaction.MessageSentAt is { } sentAt)
+            entity[SentAt] = TableText.Of(sentAt);
         if (transaction.DoneAt is { } doneAt)
             entity[nameof(AppendTransaction.DoneAt)] = TableText.Of(doneAt);
         if (transaction.Release is { } release)
@@ -95,20 +99,20 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
             && entity[nameof(AppendTransaction.Sha1Rows)] is int and >= 0 and var sha1
             && entity[nameof(AppendTransaction.NtlmRows)] is int and >= 0 and var ntlm
             && TableText.TimeOf(entity, nameof(AppendTransaction.CreatedAt)) is { } createdAt
-            && TryReadTime(nameof(AppendTransaction.SentAt), out var sentAt)
+            && TryReadTime(SentAt, out var sentAt)
             && TryReadTime(nameof(AppendTransaction.DoneAt), out var doneAt)
             && (entity.ContainsKey(nameof(AppendTransaction.PartsDone))
                 ? TableText.BytesOf(entity, nameof(AppendTransaction.PartsDone)) : []) is { } partsDone)
         {
             return new AppendTransaction
             {
-                Subscription = entity.PartitionKey,
+                Submitter = entity.PartitionKey,
                 Id = id,
                 State = (AppendState)state,
                 CreatedAt = createdAt,
                 Sha1Rows = sha1,
                 NtlmRows = ntlm,
-                SentAt = sentAt,
+                MessageSentAt = sentAt,
                 Release = entity[nameof(AppendTransaction.Release)] as string,
                 PartsDone = partsDone,
                 DoneAt = doneAt,

@@ -10,7 +10,7 @@ internal sealed class PasswordTables(TableService tables, WriteThrottle throttle
 
     public async Task<IReadOnlyList<PasswordRow>> ReadAsync(string table, string prefix, CancellationToken cancellationToken)
     {
-        // Without the prefix, which is what a caller asked for.
+        // The error text omits the prefix: it reveals what the caller searched for.
         const string Operation = "reading of a range of passwords";
         var rows = new List<PasswordRow>();
         await foreach (var entity in tables.Table(table).QueryAsync(
@@ -29,7 +29,7 @@ internal sealed class PasswordTables(TableService tables, WriteThrottle throttle
         var (target, partition) = (tables.Table(table), Encoding.ASCII.GetBytes(prefix));
         foreach (var chunk in rows.Chunk(IAccountTable.MaxTransactionEntities))
         {
-            await throttle.SendPatientlyAsync(
+            await throttle.SendWithoutTimeoutAsync(
                 table, partition, chunk.Length,
                 () => target.SubmitAsync(address => TableTransaction.Passwords(address, partition, chunk), cancellationToken),
                 cancellationToken);

@@ -135,9 +135,9 @@ internal sealed class StorageTable(TableService service, TableClient client)
         return await service.SubmitAsync(transaction, cancellationToken);
     }
 
-    /// <param name="what">What can't be read, with a preposition: "a row of".</param>
+    /// <param name="what">Name of the unreadable part, with a preposition: "a row of".</param>
     public StoreMismatchException Unreadable(string what) =>
-        new($"{what} table {Name} can't be read: the table was written by something else");
+        new($"{what} table {Name} can't be read: it is damaged or was written by another program");
 
     /// <summary>The library returns a missing table as a missing entity.</summary>
     private static void ThrowIfNoTable(Response response, string operation)

@@ -32,7 +32,7 @@ internal sealed partial class StoreRegister
             }
         }
         var took = time.GetElapsedTime(began);
-        return [.. hosts.OrderBy(host => host.StartedAt).Select(host => host with { AskedAt = askedAt, AnsweredAfter = took })];
+        return [.. hosts.OrderBy(host => host.StartedAt).Select(host => host with { RequestedAt = askedAt, ReadLatency = took })];
     }
 
     public Task RemoveHeartbeatAsync(string host, CancellationToken cancellationToken) =>

@@ -55,7 +55,7 @@ internal sealed partial class StoreRegister
     public async Task<IReadOnlyList<string>> ListLiftedAsync(CancellationToken cancellationToken) =>
         [.. (await ReadLastAsync(cancellationToken)).Where(one => one.Value is null).Select(one => one.Key)];
 
-    /// <summary>Returns the last row of each hash; null: the suppression was lifted.</summary>
+    /// <summary>Returns the last row of each hash; null if the suppression was lifted.</summary>
     private async Task<Dictionary<string, Suppression?>> ReadLastAsync(CancellationToken cancellationToken)
     {
         var last = new Dictionary<string, Suppression?>(StringComparer.Ordinal);

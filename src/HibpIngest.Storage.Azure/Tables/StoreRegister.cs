@@ -71,8 +71,8 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         {
             return null; // the register doesn't exist yet
         }
-        throw new StoreMismatchException($"which storage account of a store this is can't be read in table {table.Name}: it was written "
-            + "by something else");
+        throw new StoreMismatchException($"table {table.Name}: the entity that identifies this storage account is malformed, or was "
+            + "written by another program; use another storage account, or the program that wrote it");
     }
 
     public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken)

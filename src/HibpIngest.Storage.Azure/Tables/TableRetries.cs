@@ -7,7 +7,7 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// Retries requests to the Table service, counts the attempts, and reports those without a response. Leaves throttled upserts to
 /// <see cref="WriteThrottle"/>, which knows the other writers: retries of each request would meet the same busy partition.
 /// </summary>
-/// <param name="lost">Receives the timestamp of each attempt whose connection was refused, timed out or broke; null: not reported.</param>
+/// <param name="lost">Receives the timestamp of each attempt whose connection was refused, timed out or broke; null to report none.</param>
 internal sealed class TableRetries(StorageOptions options, Action<long>? lost)
     : RetryPolicy(options.MaxRetries, DelayStrategy.CreateExponentialDelayStrategy(options.RetryDelay, options.MaxRetryDelay))
 {

@@ -17,7 +17,7 @@ internal sealed class TableTransaction : IDisposable
     private static ReadOnlySpan<byte> PartHead =>
         "--cs_h\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPATCH "u8;
 
-    /// <summary>Without Accept, the service would report errors in XML.</summary>
+    /// <summary>End of the head of a part. Without Accept, the service would report errors in XML.</summary>
     private static ReadOnlySpan<byte> PartTail =>
         "') HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nContent-Type: application/json\r\nDataServiceVersion: 3.0\r\n\r\n"u8;
 

@@ -6,7 +6,7 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
     private const string HourFormat = "yyyyMMddHH";
     private const string NoKey = "-";
 
-    // Without the row key, which is longer than all of them.
+    // The row key is not selected: it is longer than the other properties, and only repeats some of them.
     private static readonly string[] Properties =
     [
         "PartitionKey", nameof(UsageRow.Route), nameof(UsageRow.Status), nameof(UsageRow.Key), nameof(UsageRow.Requests),
@@ -23,11 +23,11 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
             var partition = Encoding.ASCII.GetBytes(hour.Key);
             foreach (var chunk in hour.Select(row => ToEntity(source, row)).Chunk(IAccountTable.MaxTransactionEntities))
             {
-                await throttle.SendPatientlyAsync(
+                await throttle.SendWithoutTimeoutAsync(
                     table.Name, partition, chunk.Length,
                     () => table.SubmitAsync(
                         chunk.Select(entity => new TableTransactionAction(TableTransactionActionType.UpsertReplace, entity)),
-                        "writing of counts of requests", cancellationToken),
+                        "writing request counts", cancellationToken),
                     cancellationToken);
             }
         }
@@ -35,7 +35,7 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
 
     public IAsyncEnumerable<UsageRow> ReadAsync(DateTimeOffset from, DateTimeOffset to, CancellationToken cancellationToken) =>
         table.QueryAsync(
-            $"PartitionKey ge '{Partition(from)}' and PartitionKey lt '{Partition(to)}'", Properties, "reading of counts of requests",
+            $"PartitionKey ge '{Partition(from)}' and PartitionKey lt '{Partition(to)}'", Properties, "reading request counts",
             isOptional: true, cancellationToken).Select(Read);
 
     private static TableEntity ToEntity(string source, UsageRow row) => new(Partition(row.Hour), RowKey(source, row))
@@ -55,16 +55,17 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
         CultureInfo.InvariantCulture,
         $"{source}|{row.Status}|{(row.Key.Length == 0 ? NoKey : row.Key)}|{KeySafe(row.Route)}");
 
-    // Escapes what a key may not hold ('/', '\', '#', '?', control characters), the separator and '!' as '!' and two hex digits a byte.
+    // Escapes each byte except letters, digits and -._~{}*: as "!XX". Row keys must not contain / \ # ? or control characters, and |
+    // is the separator.
     private static string KeySafe(string text)
     {
         var safe = new StringBuilder(text.Length + 16);
-        foreach (var one in Encoding.UTF8.GetBytes(text))
+        foreach (var b in Encoding.UTF8.GetBytes(text))
         {
-            if (char.IsAsciiLetterOrDigit((char)one) || "-._~{}*:".Contains((char)one))
-                safe.Append((char)one);
+            if (char.IsAsciiLetterOrDigit((char)b) || "-._~{}*:".Contains((char)b))
+                safe.Append((char)b);
             else
-                safe.Append(CultureInfo.InvariantCulture, $"!{one:X2}");
+                safe.Append(CultureInfo.InvariantCulture, $"!{b:X2}");
         }
         return safe.ToString();
     }
@@ -77,15 +78,15 @@ internal sealed class UsageTable(StorageTable table, WriteThrottle throttle) : I
             && entity[nameof(UsageRow.Route)] is string route && entity[nameof(UsageRow.Key)] is string key
             && entity[nameof(UsageRow.Status)] is int status
             && entity[nameof(UsageRow.Requests)] is long requests and >= 0 && entity[nameof(UsageRow.Bytes)] is long bytes and >= 0
-            && entity[nameof(UsageRow.Microseconds)] is long took and >= 0
-            && entity[nameof(UsageRow.LongestMicroseconds)] is long longest and >= 0)
+            && entity[nameof(UsageRow.Microseconds)] is long total and >= 0
+            && entity[nameof(UsageRow.LongestMicroseconds)] is long max and >= 0)
         {
             return new UsageRow(hour, route, status, key)
             {
                 Requests = requests,
                 Bytes = bytes,
-                Microseconds = took,
-                LongestMicroseconds = longest,
+                Microseconds = total,
+                LongestMicroseconds = max,
             };
         }
         throw table.Unreadable("a row of");

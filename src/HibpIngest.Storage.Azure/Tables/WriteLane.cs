@@ -13,7 +13,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
     /// <summary>Maximum of saved-up rate: timers are late, and in the pause between two slices the service recovers capacity too.</summary>
     private static readonly TimeSpan MaxSaved = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>Maximum time between two checks of the queue: the rate grows meanwhile.</summary>
+    /// <summary>Maximum time between two checks of the queue: the rate grows during that time.</summary>
     private static readonly TimeSpan MaxPause = TimeSpan.FromMilliseconds(100);
 
     /// <summary>The resolution of a timer: a shorter wait would return at once, again and again.</summary>
@@ -115,7 +115,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
             var now = time.GetTimestamp();
             if (_rate is null)
             {
-                // By entities sent, not done: a refusal may come before the responses to earlier transactions.
+                // The rate counts entities sent, not done: a refusal may come before the responses to earlier transactions.
                 _rate = new WriteRate(_sent.EntitiesPerSecond);
                 _maxInFlight = int.MaxValue;
                 _cutAt = now;

@@ -5,7 +5,7 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// account, which a removal's reads pass too. A busy partition delays no other. Holds no keys: partitions are identified by a hash, and
 /// two with the same hash share a lane.
 /// </summary>
-/// <param name="maxInFlight">Fixed limit of transactions in flight over all partitions; null: the limit follows the latency.</param>
+/// <param name="maxInFlight">Fixed limit of transactions in flight over all partitions; null if the limit follows the latency.</param>
 internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) : IDisposable
 {
     // Initial limit per partition, which grows by one for each completed transaction. Enough for a distant service, and few enough that
@@ -66,8 +66,8 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         }
     }
 
-    /// <summary>Sends a transaction on its own, and waits its turn for as long as it takes.</summary>
-    public async Task SendPatientlyAsync(
+    /// <summary>Sends one transaction, and waits for its turn without a time limit.</summary>
+    public async Task SendWithoutTimeoutAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, Func<Task<WriteRefusal?>> send, CancellationToken cancellationToken)
     {
         var inFlight = new TransactionsInFlight(1, cancellationToken);

@@ -51,7 +51,7 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
     {
         0 => load,
         1 => batch.FirstPosition + _row,
-        _ => throw new InvalidCastException($"column {ordinal} is no number"),
+        _ => throw new InvalidCastException($"column {ordinal} is not a number"),
     };
 
     public override string GetString(int ordinal) => ordinal switch

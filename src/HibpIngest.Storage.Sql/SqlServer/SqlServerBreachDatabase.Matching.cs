@@ -7,9 +7,9 @@ public sealed partial class SqlServerBreachDatabase
     private const int IdsPerUpdate = 500;
 
     // Counts the range's rows per subscribed address and per subscribed domain. The range is read once, and so are the subscriptions of
-    // addresses and those of domains, both hashed. The hints affect only the plan. Statistics of a new load end before the range, so the
-    // server would plan for one row: therefore the join order is forced (the hashed inputs are on the left). For servers that ignore hints,
-    // the bounds are subqueries, which are not looked up in the statistics; SQL Server folds them into the values.
+    // addresses and those of domains, both hashed. The hints affect only the plan. A new load's positions lie beyond the last step of the
+    // statistics histogram, so the optimizer would plan for one row: therefore the join order is forced (the hashed inputs are on the
+    // left). For servers that ignore hints, "(SELECT @after)" hides the bounds from the statistics; SQL Server folds them into the values.
     private const string MatchSql = """
         CREATE TABLE #matches (subscriber bigint NULL, domain varchar(255) COLLATE Latin1_General_100_BIN2 NULL, accounts bigint NOT NULL);
 
@@ -26,13 +26,14 @@ public sealed partial class SqlServerBreachDatabase
         OPTION (HASH JOIN, HASH GROUP, FORCE ORDER, RECOMPILE);
         """;
 
+    // The first statement locks the breach: loads of one breach add notifications one after the other.
     private string RecordMatchesSql =>
         $"""
         UPDATE dbo.breaches SET name = name WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load);
 
-        IF EXISTS ({Overtaken})
+        IF EXISTS ({OvertakenLoadsQuery})
             UPDATE dbo.notifications SET load_id = @load, number = NULL
-            WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (
+            WHERE state = 'open' AND load_id IN ({OvertakenLoadsQuery}) AND subscriber IN (
                 SELECT subscriber FROM #matches WHERE subscriber IS NOT NULL);
 
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
@@ -58,6 +59,7 @@ public sealed partial class SqlServerBreachDatabase
         DROP TABLE #matches;
         """;
 
+    // Any cheap hash that spreads accounts over the parts will do, if equal accounts get the same part (1369 = 37 * 37).
     private const string CountPartSql = $"""
         CREATE TABLE #exact (domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL, accounts bigint NOT NULL);
 
@@ -87,7 +89,7 @@ public sealed partial class SqlServerBreachDatabase
     public override Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
-            // The load's row is locked from here on: of two that match the same range, the second waits and then finds it matched.
+            // This locks the load's row: if two workers match the same range, the second waits and then finds the range matched.
             if (!await TryAdvanceMatchAsync(session, load, after, upTo))
                 return false;
             var lastSubscriber = await session.NumberAsync("SELECT last_subscriber FROM dbo.loads WHERE id = @load", OfLoad(load));
@@ -111,9 +113,9 @@ public sealed partial class SqlServerBreachDatabase
     {
         Parameter[] range = [OfLoad(load), BigInt("@first", first), BigInt("@last", last)];
         await session.ExecuteAsync($"""
-            IF EXISTS ({Overtaken})
+            IF EXISTS ({OvertakenLoadsQuery})
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
-                WHERE state = 'open' AND load_id IN ({Overtaken}) AND subscriber IN (
+                WHERE state = 'open' AND load_id IN ({OvertakenLoadsQuery}) AND subscriber IN (
                     SELECT s.id FROM dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = @load AND d.domain = s.match_domain
                     WHERE s.id BETWEEN @first AND @last AND s.match_alias IS NULL);
             UPDATE n SET accounts = COALESCE(d.exact, d.accounts)
@@ -143,7 +145,8 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    private protected override string Later(string time, string milliseconds) => $"DATEADD(millisecond, {milliseconds}, {time})";
+    private protected override string AddMillisecondsSql(string time, string milliseconds) =>
+        $"DATEADD(millisecond, {milliseconds}, {time})";
 
-    private protected override string MillisecondsUntil(string time) => $"DATEDIFF(millisecond, @now, {time})";
+    private protected override string MillisecondsUntilSql(string time) => $"DATEDIFF(millisecond, @now, {time})";
 }

@@ -21,10 +21,10 @@ public sealed partial class SqlServerBreachDatabase
             await ((SqlServerSession)session).ReadAccountsAsync(
                 into,
                 """
-                SELECT TOP (@most) CAST(alias AS varbinary(64)), CAST(domain AS varbinary(255)) FROM dbo.rows
+                SELECT TOP (@limit) CAST(alias AS varbinary(64)), CAST(domain AS varbinary(255)) FROM dbo.rows
                 WHERE load_id = @load AND position >= @first AND position <= @last ORDER BY position
                 """,
-                BigInt("@most", into.Capacity), OfLoad(load), BigInt("@first", first), BigInt("@last", last));
+                BigInt("@limit", into.Capacity), OfLoad(load), BigInt("@first", first), BigInt("@last", last));
             return true;
         }, cancellationToken);
 

@@ -21,7 +21,7 @@ public sealed partial class SqlServerBreachDatabase
             // One import at a time: ids are then committed in order, so "all up to the highest" always names the same subscriptions.
             await LockSubscribersAsync(session);
             var (added, suppressed) = (0, 0);
-            var hashes = await RequireKeyAsync(session, key) ? key : null;
+            var hashes = await HasSuppressionsAsync(session, key) ? key : null;
             foreach (var page in wanted.Chunk(ImportPage))
             {
                 var json = LongText("@subscriptions", ToJson(page, hashes));
@@ -93,6 +93,6 @@ public sealed partial class SqlServerBreachDatabase
             SELECT @answer
             """, Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
         if (answer is not >= 0)
-            throw new StoreUnavailableException("another import of subscribers is in progress");
+            throw new StoreUnavailableException("another import of subscribers is in progress: wait until it ends");
     }
 }

@@ -118,7 +118,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
         WriteWithCommitCheckAsync(work, copy: null, _options.LongTimeout, cancellationToken);
 
-    private protected override string Limit(string query, string limit = "@most") => $"SELECT TOP ({limit}) {query}";
+    private protected override string Limit(string query, string limit = "@limit") => $"SELECT TOP ({limit}) {query}";
 
     /// <summary>Like <see cref="WriteAsync{T}"/>, but also retries if the response to the commit was lost.</summary>
     /// <param name="work">Runs in the transaction; its second argument is true if the previous attempt may have been committed, which it

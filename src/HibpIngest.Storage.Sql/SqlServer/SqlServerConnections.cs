@@ -14,14 +14,15 @@ internal sealed class SqlServerConnections
         "expected Server=...;Database=..., and User ID and Password unless an Entra identity signs in "
         + "(a value that contains ';' or '=' must be quoted)";
 
-    // A paused serverless database takes up to a minute to resume; the driver's default of 15 seconds would cause three errors.
+    // A paused serverless database takes up to a minute to resume. With the driver's default of 15 seconds, each start would log up to
+    // three failed attempts first.
     private const int ConnectTimeoutSeconds = 30;
 
     // A renewal is one short statement.
     private const int RenewalPoolSize = 4;
 
     private readonly string _connectionString;
-    private readonly string _renewals;
+    private readonly string _renewalConnectionString;
     private readonly Func<SqlAuthenticationParameters, CancellationToken, Task<SqlAuthenticationToken>>? _getToken;
 
     private SqlServerConnections(SqlConnectionStringBuilder settings, TokenCredential? credential)
@@ -30,7 +31,7 @@ internal sealed class SqlServerConnections
         CommandTimeout = TimeSpan.FromSeconds(settings.CommandTimeout);
         _connectionString = settings.ConnectionString;
         // A different string has a pool of its own: renewals never wait for a connection that a copy or a slice holds.
-        _renewals = new SqlConnectionStringBuilder(_connectionString)
+        _renewalConnectionString = new SqlConnectionStringBuilder(_connectionString)
         {
             ApplicationName = $"{settings.ApplicationName} renewals",
             MinPoolSize = 0,
@@ -56,9 +57,9 @@ internal sealed class SqlServerConnections
 
     /// <param name="connectionString">In the syntax of Microsoft.Data.SqlClient. Without User ID and Password, or with Authentication
     /// "Active Directory Default" or "Active Directory Managed Identity" (User ID: its client id), an Entra identity signs in.</param>
-    /// <param name="credential">Makes the credential for a client id (or null); for tests.</param>
+    /// <param name="createCredential">Factory for tests; null for the credentials of Azure.Identity.</param>
     /// <exception cref="BadInputException">The connection string is malformed, or requests something unsupported.</exception>
-    public static SqlServerConnections Parse(string connectionString, Func<string?, bool, TokenCredential>? credential = null)
+    public static SqlServerConnections Parse(string connectionString, CredentialFactory? createCredential = null)
     {
         SqlConnectionStringBuilder settings;
         try
@@ -75,7 +76,7 @@ internal sealed class SqlServerConnections
             throw new BadInputException(
                 $"the database's connection string names no {(settings.DataSource.Length == 0 ? "server" : "database")}: {Expected}");
 
-        var signIn = SignIn(settings, credential ?? CreateCredential);
+        var credential = TakeCredential(settings, createCredential ?? CreateCredential);
         if (!settings.ShouldSerialize("Connect Timeout"))
             settings.ConnectTimeout = ConnectTimeoutSeconds;
         if (!settings.ShouldSerialize("Application Name"))
@@ -85,15 +86,17 @@ internal sealed class SqlServerConnections
         settings.Enlist = false;
         // After a failed login the pool would fail immediately for up to a minute; retry delays are set here instead.
         settings.PoolBlockingPeriod = PoolBlockingPeriod.NeverBlock;
-        return new SqlServerConnections(settings, signIn);
+        return new SqlServerConnections(settings, credential);
     }
 
     public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
 
     /// <summary>Makes a connection from the pool reserved for lease renewals.</summary>
-    public SqlConnection CreateForRenewal() => new(_renewals) { AccessTokenCallback = _getToken };
+    public SqlConnection CreateForRenewal() => new(_renewalConnectionString) { AccessTokenCallback = _getToken };
 
-    private static TokenCredential? SignIn(SqlConnectionStringBuilder settings, Func<string?, bool, TokenCredential> credential)
+    /// <summary>Creates the credential that the settings request, and removes the request from them.</summary>
+    /// <returns>The credential; null if the driver signs in.</returns>
+    private static TokenCredential? TakeCredential(SqlConnectionStringBuilder settings, CredentialFactory createCredential)
     {
         var user = settings.UserID.Length > 0 ? settings.UserID : null;
         switch (settings.Authentication)
@@ -104,7 +107,7 @@ internal sealed class SqlServerConnections
             case SqlAuthenticationMethod.NotSpecified when settings.IntegratedSecurity:
                 return null;
             case SqlAuthenticationMethod.NotSpecified when user is null && settings.Password.Length == 0:
-                return credential(null, false);
+                return createCredential(null, false);
             case SqlAuthenticationMethod.NotSpecified or SqlAuthenticationMethod.SqlPassword:
                 var has = user is null ? "a Password and no User ID" : "a User ID and no Password";
                 throw new BadInputException($"the database's connection string has {has}: {Expected}");
@@ -114,21 +117,22 @@ internal sealed class SqlServerConnections
                 or SqlAuthenticationMethod.ActiveDirectoryMSI:
 #pragma warning restore CS0618
                 var managed = settings.Authentication != SqlAuthenticationMethod.ActiveDirectoryDefault;
-                // The credential signs in from here on: the driver's own way needs packages that are left out.
+                // Entra sign-in uses our credential: the driver's own needs a package that this program doesn't reference.
                 settings.Remove("Authentication");
                 settings.Remove("User ID");
                 settings.Remove("Password");
-                return credential(user, managed);
+                return createCredential(user, managed);
             default:
-                throw new BadInputException("the database's connection string asks for a kind of Authentication that is not supported: "
+                throw new BadInputException(
+                    $"the database's connection string has Authentication={settings.Authentication}, which is not supported: "
                     + "expected none (User ID and Password, or the identity of the process), Active Directory Default, "
                     + "or Active Directory Managed Identity");
         }
     }
 
-    private static TokenCredential CreateCredential(string? clientId, bool managed)
+    private static TokenCredential CreateCredential(string? clientId, bool managedIdentityOnly)
     {
-        if (managed)
+        if (managedIdentityOnly)
         {
             return new ManagedIdentityCredential(
                 clientId is null ? ManagedIdentityId.SystemAssigned : ManagedIdentityId.FromUserAssignedClientId(clientId));
@@ -139,3 +143,8 @@ internal sealed class SqlServerConnections
         return new DefaultAzureCredential(options);
     }
 }
+
+/// <summary>Makes a credential.</summary>
+/// <param name="clientId">Client id of a user-assigned identity; null if none is named.</param>
+/// <param name="managedIdentityOnly">True: only a managed identity may sign in; false: any identity that the machine has.</param>
+internal delegate TokenCredential CredentialFactory(string? clientId, bool managedIdentityOnly);

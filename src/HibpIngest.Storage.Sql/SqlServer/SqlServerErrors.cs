@@ -57,8 +57,8 @@ internal static class SqlServerErrors
     // Errors that mean a wrong setup, or a database that is starting or failing over: see Classify.
     private static readonly FrozenDictionary<int, string> SetUpOrComingUp = new Dictionary<int, string>
     {
-        [911] = "there is no such database: create it, or fix the connection string",
-        [4060] = "there is no such database, or this identity may not use it: create it, or add the identity as a user of it "
+        [911] = "the database doesn't exist: create it, or fix the connection string",
+        [4060] = "the database doesn't exist, or this identity may not use it: create it, or add the identity as a user of it "
             + "(CREATE USER ...; ALTER ROLE hibp_app ADD MEMBER ...)",
         [18456] = "the login was refused: check user and password, or add the identity as a user of the database",
         [3906] = "the database is read-only: name the primary server",
@@ -76,7 +76,7 @@ internal static class SqlServerErrors
         [15247] = "permission denied: an administrator runs 'hibp database upgrade'",
         [15151] = "permission denied: an administrator runs 'hibp database upgrade'",
         [2760] = "permission denied: an administrator runs 'hibp database upgrade'",
-        [18452] = "the login was refused: the server does not take Windows logins from here",
+        [18452] = "the login was refused: the server does not accept Windows logins from here",
         [18470] = "the login is disabled",
         [18486] = "the login is locked",
         [18487] = "the login's password has expired",
@@ -188,7 +188,7 @@ internal static class SqlServerErrors
     }
 }
 
-/// <summary>How an error is handled.</summary>
+/// <summary>Handling of an error.</summary>
 internal enum FailureKind
 {
     /// <summary>The error is reported.</summary>
@@ -213,7 +213,7 @@ internal sealed class SqlServerFailure(FailureKind kind, int number, Exception r
 {
     public FailureKind Kind => kind;
 
-    /// <summary>The server's error number; 0: none.</summary>
+    /// <summary>The server's error number; 0 if none.</summary>
     public int Number => number;
 
     /// <summary>

@@ -87,12 +87,12 @@ internal static partial class SqlServerSchema
             return;
         try
         {
-            // Needs exclusive use of the database for a moment.
+            // This needs exclusive use of the database for a moment.
             await session.ExecuteAsync("ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON WITH NO_WAIT");
         }
         catch (SqlException)
         {
-            // Optional: everything works without it, and 'hibp doctor' says what to do.
+            // The setting is optional: everything works without it, and 'hibp doctor' says what to do.
         }
     }
 
@@ -105,14 +105,17 @@ internal static partial class SqlServerSchema
             SELECT @answer
             """, Parameter.Milliseconds("@timeout", LockTimeout));
         if (answer is not >= 0)
-            throw new StoreUnavailableException($"the schema of database {database} is being upgraded by another process");
+        {
+            throw new StoreUnavailableException(
+                $"the schema of database {database} is being upgraded by another process: wait until that ends");
+        }
     }
 
     private static async Task UnlockAsync(SqlServerSession session)
     {
         try
         {
-            // Not cancellable: the connection returns to the pool, and would keep the lock there.
+            // This statement isn't cancellable: the connection returns to the pool, and would keep the lock there.
             using var command = session.Connection.CreateCommand();
             command.CommandText = "EXEC sp_releaseapplock @Resource = N'hibp schema', @LockOwner = 'Session'";
             await command.ExecuteNonQueryAsync(CancellationToken.None);

@@ -115,7 +115,7 @@ internal sealed class SqlServerSession(
             prefix += TakeServersClock;
         foreach (var parameter in parameters.Where(one => one.Value is TimeSpan))
         {
-            // In two steps, because DATEADD takes an int: 24 days of milliseconds.
+            // DATEADD is applied in two steps, because it takes an int: 24 days of milliseconds.
             var offset = parameter.Name + InMilliseconds;
             prefix += $"DECLARE {parameter.Name} datetime2(3) = DATEADD(millisecond, {offset} % {MillisecondsOfDay}, "
                 + $"DATEADD(day, {offset} / {MillisecondsOfDay}, {Now})); ";

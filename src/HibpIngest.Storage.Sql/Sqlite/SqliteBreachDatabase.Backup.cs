@@ -33,7 +33,7 @@ public sealed partial class SqliteBreachDatabase
             _opened.Check();
             using var source = OpenReader();
             using var target = new SqliteSession(to, _time, create: true);
-            // Held until the end: otherwise a commit by another connection restarts a copy in steps.
+            // The transaction is held until the end: otherwise a commit by another connection restarts a copy in steps.
             source.Script("BEGIN; SELECT COUNT(*) FROM sqlite_master");
             source.CopyTo(target, PagesAtOnce, progress, cancellationToken);
             target.Script("PRAGMA journal_mode = DELETE");

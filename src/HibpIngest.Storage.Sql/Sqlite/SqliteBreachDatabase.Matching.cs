@@ -42,7 +42,7 @@ public sealed partial class SqliteBreachDatabase
                         SELECT breach, @subscriber, id, 1, 'open' FROM dbo.loads
                         WHERE id = @load AND EXISTS (SELECT 1 FROM dbo.subscribers WHERE id = @subscriber)
                         ON CONFLICT (breach, subscriber) DO UPDATE SET load_id = excluded.load_id, number = NULL
-                        WHERE state = 'open' AND load_id IN ({Overtaken})
+                        WHERE state = 'open' AND load_id IN ({OvertakenLoadsQuery})
                         """, OfLoad(load), BigInt("@subscriber", subscriber));
                 }
                 foreach (var (subscriber, accounts) in matches.Domains)
@@ -68,7 +68,7 @@ public sealed partial class SqliteBreachDatabase
     private protected override async Task<LoadState?> CountPartAsync(
         long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken)
     {
-        // Read concurrently with writers, as in MatchRowsAsync.
+        // The rows are read concurrently with writers, as in MatchRowsAsync.
         var accounts = 0L;
         var domains = new List<(byte[] Domain, long Accounts)>();
         await ReadAsync(session =>
@@ -111,7 +111,7 @@ public sealed partial class SqliteBreachDatabase
         WHERE l.id = @load AND s.id BETWEEN @first AND @last AND s.match_alias IS NULL
         ON CONFLICT (breach, subscriber) DO UPDATE SET accounts = excluded.accounts, load_id = excluded.load_id,
             number = CASE WHEN load_id = excluded.load_id THEN number END
-        WHERE state = 'open' AND (load_id = excluded.load_id OR load_id IN ({Overtaken}))
+        WHERE state = 'open' AND (load_id = excluded.load_id OR load_id IN ({OvertakenLoadsQuery}))
         """, OfLoad(load), BigInt("@first", first), BigInt("@last", last));
 
     private protected override async Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications)
@@ -123,9 +123,9 @@ public sealed partial class SqliteBreachDatabase
         }
     }
 
-    private protected override string Later(string time, string milliseconds) => $"{time} + {milliseconds}";
+    private protected override string AddMillisecondsSql(string time, string milliseconds) => $"{time} + {milliseconds}";
 
-    private protected override string MillisecondsUntil(string time) => $"{time} - @now";
+    private protected override string MillisecondsUntilSql(string time) => $"{time} - @now";
 
     // Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain. Returns null
     // if the range is not to be matched now.

@@ -24,7 +24,7 @@ public sealed partial class SqliteBreachDatabase
             {
                 using var row = ((SqliteSession)session).Prepare(
                     Limit("alias, domain FROM dbo.rows WHERE id BETWEEN @first AND @last ORDER BY id"),
-                    RowId("@first", load, first), RowId("@last", load, last), BigInt("@most", into.Capacity));
+                    RowId("@first", load, first), RowId("@last", load, last), BigInt("@limit", into.Capacity));
                 while (row.Step())
                     into.Add(row.Blob(0), row.Blob(1));
                 return Task.FromResult(true);
@@ -42,7 +42,7 @@ public sealed partial class SqliteBreachDatabase
 
     private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit) => session.ExecuteAsync(
         $"DELETE FROM dbo.rows WHERE id IN ({Limit($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
-        OfLoad(load), BigInt("@most", limit));
+        OfLoad(load), BigInt("@limit", limit));
 
     private static Parameter RowId(string name, long load, long position) => BigInt(name, (load << PositionBits) + position);
 

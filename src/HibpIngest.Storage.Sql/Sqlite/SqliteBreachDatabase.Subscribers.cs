@@ -6,7 +6,7 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    // How long to wait for readers of other processes before emptying the log.
+    // Maximum wait for readers in other processes before the write-ahead log is truncated.
     private static readonly TimeSpan EraseTimeout = TimeSpan.FromSeconds(20);
 
     public override Task<SubscribersImported> ImportSubscribersAsync(
@@ -14,7 +14,7 @@ public sealed partial class SqliteBreachDatabase
         WriteAsync(async session =>
         {
             var (added, suppressed) = (0, 0);
-            var isAnySuppressed = await RequireKeyAsync(session, key);
+            var isAnySuppressed = await HasSuppressionsAsync(session, key);
             foreach (var (email, domain) in subscriptions.Select(Normalise))
             {
                 cancellationToken.ThrowIfCancellationRequested();
@@ -48,9 +48,9 @@ public sealed partial class SqliteBreachDatabase
 
     /// <inheritdoc/>
     /// <remarks>
-    /// Erasing rewrites the table, which takes some seconds for a million subscribers: where pages were split, copies of rows remain in
-    /// their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so every removal overwrites them: a
-    /// subscriber who unsubscribes today may request erasure tomorrow.
+    /// Erasing rewrites the tables of subscribers and of requests, which takes some seconds for a million subscribers: where pages were
+    /// split, copies of rows remain in their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so
+    /// every removal overwrites them: a subscriber who unsubscribes today may request erasure tomorrow.
     /// </remarks>
     private protected override async Task<SubscribersRemoved> RemoveAsync(
         Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
@@ -64,7 +64,7 @@ public sealed partial class SqliteBreachDatabase
                 {
                     var result = await remove(session);
                     if (erase)
-                        await RewriteSubscribersAsync(connection);
+                        await RewriteTablesAsync(connection);
                     return result;
                 }
                 finally
@@ -74,13 +74,13 @@ public sealed partial class SqliteBreachDatabase
             },
             cancellationToken);
         if (erase)
-            await EmptyLogAsync(cancellationToken);
+            await TruncateWalAsync(cancellationToken);
         return removed;
     }
 
     // Rewrites the tables into pages that held none of their data. Emptying and refilling them is not enough: the first page of a table or
     // index is never freed, and keeps what is in its free space.
-    private static async Task RewriteSubscribersAsync(SqliteSession session)
+    private static async Task RewriteTablesAsync(SqliteSession session)
     {
         // The sequence is dropped with its table; it ensures that no id is reused.
         var lastId = await session.NumberAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
@@ -99,9 +99,9 @@ public sealed partial class SqliteBreachDatabase
             await session.ExecuteAsync("INSERT INTO sqlite_sequence (name, seq) VALUES ('subscribers', @last)", BigInt("@last", last));
     }
 
-    /// <summary>Writes the log into the file and truncates it, because it holds old versions of pages.</summary>
-    /// <exception cref="StoreUnavailableException">Another process reads in the log.</exception>
-    private async Task EmptyLogAsync(CancellationToken cancellationToken)
+    /// <summary>Writes the write-ahead log into the file and truncates it, because it holds old versions of pages.</summary>
+    /// <exception cref="StoreUnavailableException">Another process is still reading the write-ahead log.</exception>
+    private async Task TruncateWalAsync(CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);
         try
@@ -109,14 +109,14 @@ public sealed partial class SqliteBreachDatabase
             _opened.Check();
             var connection = _writer ??= await OpenWriterAsync(cancellationToken);
             var began = TimeProvider.System.GetTimestamp();
-            while (!connection.TryEmptyLog())
+            while (!connection.TryTruncateWal())
             {
                 if (TimeProvider.System.GetElapsedTime(began) > EraseTimeout)
                 {
                     throw new StoreUnavailableException($"the data is deleted, but the write-ahead log of '{_file}' still contains it, "
                         + "because another process is reading it: run the same command again in a moment");
                 }
-                await Task.Delay(LongestLockDelay, cancellationToken);
+                await Task.Delay(MaxLockDelay, cancellationToken);
             }
         }
         finally

@@ -10,15 +10,15 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// </summary>
 public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 {
-    /// <summary>How long a writer waits for other processes' transactions. The longest, a batch, takes far less than a second.</summary>
+    /// <summary>Time that a writer waits for other processes' transactions. The longest, a batch, takes far less than a second.</summary>
     public static readonly TimeSpan LockTimeout = TimeSpan.FromSeconds(60);
 
     // The maximum number of concurrent readers. Each has a page cache, and reads wait for the disk more than for each other.
     private const int MaxReaders = 8;
 
-    // The first delay before requesting the write lock again; it doubles up to LongestLockDelay.
+    // The first delay before requesting the write lock again; it doubles up to MaxLockDelay.
     private static readonly TimeSpan FirstLockDelay = TimeSpan.FromMilliseconds(1);
-    private static readonly TimeSpan LongestLockDelay = TimeSpan.FromMilliseconds(25);
+    private static readonly TimeSpan MaxLockDelay = TimeSpan.FromMilliseconds(25);
 
     private readonly string _file;
     private readonly DatabaseFile _opened;
@@ -38,7 +38,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 
     public override string DisplayName => _file;
 
-    /// <summary>The maximum size of the file in pages, like a quota; 0: SQLite's limit. To be set before first use.</summary>
+    /// <summary>Maximum size of the file in pages, like a quota. 0 means SQLite's own limit.</summary>
     internal int MaxPages { get; init; }
 
     /// <summary>Opens and creates nothing yet. File and folder are created with the schema: see <see cref="UpgradeAsync"/>.</summary>
@@ -50,7 +50,10 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     internal static SqliteBreachDatabase Open(string fileOrConnectionString, TimeProvider time, int maxPages) =>
         new(FileOf(fileOrConnectionString), time) { MaxPages = maxPages };
 
-    /// <summary>Checks the opened file as every transaction does; for processes that begin none for long.</summary>
+    /// <summary>
+    /// Checks that the open file was not deleted, moved or replaced. Every transaction does this; call it from processes that may begin
+    /// no transaction for long.
+    /// </summary>
     /// <exception cref="StoreMismatchException">The file was deleted, moved or replaced.</exception>
     public void CheckFile()
     {
@@ -90,7 +93,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 
     private static string FileOf(string fileOrConnectionString)
     {
-        const string What = "a SQLite database is named by its file, as a path or as 'Data Source=path'";
+        const string Expected = "expected a SQLite file, as a path or as 'Data Source=path'";
         var file = fileOrConnectionString;
         if (fileOrConnectionString.TrimStart().StartsWith("Data Source", StringComparison.OrdinalIgnoreCase))
         {
@@ -99,21 +102,21 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
                 var settings = new DbConnectionStringBuilder { ConnectionString = fileOrConnectionString };
                 file = settings.Count == 1 && settings.TryGetValue("Data Source", out var source)
                     ? (string)source
-                    : throw new StoreRefusedException($"{What}, without further settings");
+                    : throw new StoreRefusedException($"{Expected}, without further settings");
             }
             catch (ArgumentException e)
             {
-                throw new StoreRefusedException(What, e);
+                throw new StoreRefusedException(Expected, e);
             }
         }
         return string.IsNullOrWhiteSpace(file) || file.StartsWith(':') || file.StartsWith("file:", StringComparison.OrdinalIgnoreCase)
-            ? throw new StoreRefusedException($"{What}; databases in memory and URIs are not supported")
+            ? throw new StoreRefusedException($"{Expected}; databases in memory and URIs are not supported")
             : file;
     }
 
     private protected override Task<T> WriteWithCommitCheckAsync<T>(
         Func<ISqlSession, bool, Task<T>> work, CancellationToken cancellationToken) =>
-        WriteAsync(session => work(session, false), cancellationToken);
+        WriteAsync(session => work(session, /* mayHaveCommitted */ false), cancellationToken);
 
     /// <summary>Runs the work on the calling thread; cancellation interrupts even a running statement.</summary>
     private protected override async Task<T> WriteAsync<T>(
@@ -128,12 +131,13 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             try
             {
                 await RunUnderLockAsync(connection, "BEGIN IMMEDIATE", cancellationToken);
-                // Checked again at the end: messages sent after a lost commit would be lost too.
+                // The file is checked again before the commit. A commit into a deleted file is lost, and messages sent after it would refer
+                // to rows that don't exist.
                 return await RunAsync(connection, work, _opened.Check, cancellationToken);
             }
             finally
             {
-                if (connection.IsSpoiled)
+                if (connection.IsBroken)
                 {
                     _writer = null;
                     connection.Dispose();
@@ -163,7 +167,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             }
             finally
             {
-                if (connection.IsSpoiled)
+                if (connection.IsBroken)
                     connection.Dispose();
                 else
                     _readers.Add(connection);
@@ -175,7 +179,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
     }
 
-    private protected override string Limit(string query, string limit = "@most") => $"SELECT {query} LIMIT {limit}";
+    private protected override string Limit(string query, string limit = "@limit") => $"SELECT {query} LIMIT {limit}";
 
     private static async Task<T> RunAsync<T>(
         SqliteSession connection, Func<ISqlSession, Task<T>> work, Action? beforeCommit, CancellationToken cancellationToken)
@@ -184,7 +188,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         connection.Cancellation = cancellationToken;
         try
         {
-            using var stop = cancellationToken.UnsafeRegister(static state => ((SqliteSession)state!).Interrupt(), connection);
+            using var interrupt = cancellationToken.UnsafeRegister(static state => ((SqliteSession)state!).Interrupt(), connection);
             var result = await work(connection);
             cancellationToken.ThrowIfCancellationRequested();
             beforeCommit?.Invoke();
@@ -210,7 +214,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         catch (Exception e) when (e is HibpException or InvalidOperationException)
         {
             // The error that failed the work is the one to report. Closing the connection rolls back too.
-            connection.Spoil();
+            connection.MarkBroken();
         }
     }
 
@@ -226,8 +230,8 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
             await RunUnderLockAsync(connection, "SELECT COUNT(*) FROM sqlite_master", cancellationToken);
             await SqliteSchema.FindAsync(connection, _file);
             connection.Script("COMMIT");
-            // Readers and the writer don't block each other. The mode is recorded in the file; changing it needs exclusive use for a
-            // moment.
+            // In WAL mode, readers and the writer don't block each other. The mode is stored in the file; changing it needs an exclusive
+            // lock.
             await RunUnderLockAsync(connection, "PRAGMA journal_mode = WAL", cancellationToken);
             // synchronous = FULL: a commit is on disk before its slices' messages are sent. With NORMAL a power failure could undo
             // committed batches whose slices are upserted already, under a mark that the database doesn't know. It costs a tenth of the
@@ -275,7 +279,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         {
             retries++;
             await Task.Delay(delay, cancellationToken);
-            delay = delay * 2 < LongestLockDelay ? delay * 2 : LongestLockDelay;
+            delay = delay * 2 < MaxLockDelay ? delay * 2 : MaxLockDelay;
         }
         HibpTelemetry.SqlCalled(retries, throttled: 0);
     }

@@ -8,8 +8,8 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 /// </summary>
 internal static class SqliteErrors
 {
-    // With less free space, an I/O error counts as a full disk: SQLite reports SQLITE_FULL only for a failed write, not if a log or its
-    // index can't be created or extended.
+    // If less space than this is free, an I/O error counts as a full disk: SQLite reports SQLITE_FULL only for a failed write, not if a
+    // log or its index can't be created or extended.
     private const long FullDiskBytes = 1 << 20;
 
     /// <param name="file">The database file, as the operator named it.</param>
@@ -25,7 +25,7 @@ internal static class SqliteErrors
                 return IsDiskFull(file) ? Full(file, reason)
                     : new StoreUnavailableException($"database '{file}' can't be read or written just now: {reason}");
             case raw.SQLITE_BUSY or raw.SQLITE_LOCKED or raw.SQLITE_PROTOCOL:
-                return new StoreUnavailableException($"database '{file}' is held by another process: {reason}");
+                return new StoreUnavailableException($"database '{file}' is locked by another process: {reason}");
             case raw.SQLITE_CANTOPEN or raw.SQLITE_NOMEM:
                 return new StoreUnavailableException($"database '{file}' can't be used just now: {reason}");
             case raw.SQLITE_READONLY or raw.SQLITE_PERM or raw.SQLITE_AUTH:
@@ -43,7 +43,7 @@ internal static class SqliteErrors
     }
 
     /// <summary>Returns whether the connection must be reopened after the error.</summary>
-    public static bool SpoilsConnection(int code) =>
+    public static bool BreaksConnection(int code) =>
         (code & 0xFF) is raw.SQLITE_IOERR or raw.SQLITE_CORRUPT or raw.SQLITE_CANTOPEN
             or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;
 

@@ -56,7 +56,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     }
 
     /// <summary>True if an error has occurred after which it must be closed.</summary>
-    public bool IsSpoiled { get; private set; }
+    public bool IsBroken { get; private set; }
 
     /// <summary>
     /// True if the file was deleted, moved or replaced since it was opened, judged by its inode. Never true on Windows, which prevents that
@@ -118,9 +118,9 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return true;
     }
 
-    /// <summary>Writes the log into the file and truncates it.</summary>
-    /// <returns>False if another connection is reading in it or writing.</returns>
-    public bool TryEmptyLog()
+    /// <summary>Writes the write-ahead log into the file and truncates it.</summary>
+    /// <returns>False if another connection is reading the log or writing.</returns>
+    public bool TryTruncateWal()
     {
         using var row = Prepare("PRAGMA wal_checkpoint(TRUNCATE)", []);
         return row.Step() && row.Int64(0) == 0;
@@ -157,7 +157,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
 
     public void SetBusyTimeout(TimeSpan timeout) => raw.sqlite3_busy_timeout(_database, (int)timeout.TotalMilliseconds);
 
-    public void Spoil() => IsSpoiled = true;
+    public void MarkBroken() => IsBroken = true;
 
     /// <summary>Interrupts a running statement, from any thread; does nothing if none is running.</summary>
     public void Interrupt() => raw.sqlite3_interrupt(_database);
@@ -168,7 +168,7 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
             return;
         if (code == raw.SQLITE_INTERRUPT)
             throw new OperationCanceledException(Cancellation);
-        IsSpoiled |= SqliteErrors.SpoilsConnection(code);
+        IsBroken |= SqliteErrors.BreaksConnection(code);
         throw SqliteErrors.Create(code, _file, raw.sqlite3_errmsg(_database).utf8_to_string());
     }
 

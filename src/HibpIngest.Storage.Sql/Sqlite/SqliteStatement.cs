@@ -57,7 +57,8 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
                 Bind(parameter, time.ToUnixTimeMilliseconds());
                 break;
             default:
-                throw new ArgumentException($"no column type is meant for {value.GetType().Name}", nameof(value));
+                throw new ArgumentException(
+                    $"expected long, int, bool, string, byte[], Guid or DateTimeOffset, found {value.GetType().Name}", nameof(value));
         }
     }
 
@@ -99,6 +100,7 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
 
     public void Dispose() => raw.sqlite3_reset(statement);
 
+    /// <summary>Frees the statement; called by the connection that caches it.</summary>
     public void Close() => raw.sqlite3_finalize(statement);
 
     private int Ordinal(string column)
@@ -115,6 +117,6 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
             if (parameter.Name == name)
                 return parameter.Value is TimeSpan fromNow ? now + fromNow : parameter.Value;
         }
-        return name == "@now" ? now : throw new ArgumentException($"a statement's {name} was given no value", nameof(parameters));
+        return name == "@now" ? now : throw new ArgumentException($"parameter {name} has no value", nameof(parameters));
     }
 }

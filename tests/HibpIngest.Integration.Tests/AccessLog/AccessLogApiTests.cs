@@ -161,5 +161,5 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
 
     private Task<WebRig> StartAsync(bool isOn = true) => WebRig.StartAsync(
         fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn,
-        stand: services => services.AddSingleton<IAccessBlobs>(_blobs));
+        replaceServices: services => services.AddSingleton<IAccessBlobs>(_blobs));
 }

@@ -42,7 +42,7 @@ public sealed class AppendApiTests
             (sent.Header("Cache-Control"), sent.Header("X-Content-Type-Options"), sent.Header("Content-Type")));
         Assert.Equal("", sent.Header("Connection"));
         var row = await rig.FindAsync(id);
-        Assert.Equal((AppendState.Sent, 2, 1, null), (row.State, row.Sha1Rows, row.NtlmRows, row.SentAt));
+        Assert.Equal((AppendState.Submitted, 2, 1, null), (row.State, row.Sha1Rows, row.NtlmRows, row.MessageSentAt));
         Assert.Empty(await rig.MessagesAsync());
         var length = (2 * AppendRows.RowBytes(HashMode.Sha1)) + AppendRows.RowBytes(HashMode.Ntlm);
         var bytes = (await rig.Appends.ReadRowsAsync(Guid.Parse(id), 0, length, None))!.Value;
@@ -60,7 +60,7 @@ public sealed class AppendApiTests
         Assert.Equal(new AppendMessage(ApiKey.HashOf(rig.Key), Guid.Parse(id)), message);
         row = await rig.FindAsync(id);
         Assert.Equal(AppendState.Confirmed, row.State);
-        Assert.NotNull(row.SentAt);
+        Assert.NotNull(row.MessageSentAt);
     }
 
     [Theory]
@@ -75,7 +75,7 @@ public sealed class AppendApiTests
     [InlineData(
         "application/json", $$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1000001}]""",
         "Missing or invalid prevalence value for item at index 1")]
-    [InlineData("application/json", "[{\"sha1\":", "Unable to parse JSON: it is none from line 1, byte 10")]
+    [InlineData("application/json", "[{\"sha1\":", "Unable to parse JSON: it is not JSON from line 1, byte 10")]
     public async Task Invalid_append_returns_400_in_plain_text(string type, string body, string text)
     {
         await using var rig = await SenderRig.StartAsync();
@@ -97,7 +97,7 @@ public sealed class AppendApiTests
     [InlineData("{\"transactionId\":\"" + NoSuch + "\"}", 404, "TransactionId not found.")]
     [InlineData("{\"transactionId\":\"it's\"}", 404, "TransactionId not found.")]
     [InlineData("{\"transactionId\":5}", 400, "Unable to parse JSON: text is expected as the transactionId")]
-    [InlineData("{", 400, "Unable to parse JSON: it is none from line 1, byte 2")]
+    [InlineData("{", 400, "Unable to parse JSON: it is not JSON from line 1, byte 2")]
     public async Task Invalid_confirmation_is_refused_in_plain_text(string body, int status, string text)
     {
         await using var rig = await SenderRig.StartAsync();
@@ -150,13 +150,13 @@ public sealed class AppendApiTests
         foreach (var headers in taken)
         {
             var id = SenderRig.IdOf(await rig.PostAsync("/append", SenderRig.Json(One), headers));
-            Assert.Equal(ApiKey.HashOf(rig.Key), (await rig.FindAsync(id)).Subscription);
+            Assert.Equal(ApiKey.HashOf(rig.Key), (await rig.FindAsync(id)).Submitter);
             // Another sender's key can't confirm it, whatever subscription id it claims.
             var refused = await rig.PostAsync(
                 "/append/confirm", SenderRig.Json($$"""{"transactionId":"{{id}}"}"""), (SenderRig.KeyHeader, other),
                 ("Api-Subscription-Id", ApiKey.HashOf(rig.Key)));
             Assert.Equal((404, "TransactionId not found."), (refused.Status, refused.Text));
-            Assert.Equal(AppendState.Sent, (await rig.FindAsync(id)).State);
+            Assert.Equal(AppendState.Submitted, (await rig.FindAsync(id)).State);
         }
         Assert.Empty(await rig.MessagesAsync());
     }
@@ -177,7 +177,7 @@ public sealed class AppendApiTests
     {
         await using var rig = await SenderRig.StartAsync(isOpen: true);
         var id = SenderRig.IdOf(await rig.PostAsync("/append", SenderRig.Json(One)));
-        Assert.Equal("open", (await rig.FindAsync(id, "open")).Subscription);
+        Assert.Equal("open", (await rig.FindAsync(id, "open")).Submitter);
         Assert.Equal(200, (await rig.PostAsync("/append/confirm", SenderRig.Json($$"""{"transactionId":"{{id}}"}"""))).Status);
         Assert.Equal("open", WorkMessage.Parse<AppendMessage>(Assert.Single(await rig.MessagesAsync())).Subscription);
         Assert.Equal(403, (await rig.PostAsync("/append", SenderRig.Json(One), ("X-Forwarded-For", "203.0.113.1"))).Status);
@@ -237,7 +237,7 @@ public sealed class AppendApiTests
                 if (status == 200)
                     Assert.Equal(50_000, (await rig.FindAsync(SenderRig.IdOf(reply))).NtlmRows);
                 else
-                    Assert.Equal(("A body of at most 8388608 bytes is taken: send it in several parts", "close"), (
+                    Assert.Equal(("The body must have at most 8388608 bytes: send it in several parts", "close"), (
                         reply.Text, reply.Header("Connection")));
             }
         }
@@ -272,7 +272,7 @@ public sealed class AppendApiTests
             var content = SenderRig.Chunked(compressed.ToArray());
             content.Headers.TryAddWithoutValidation("Content-Encoding", encoding);
             var reply = await rig.PostAsync("/append", content, (SenderRig.KeyHeader, rig.Key));
-            Assert.Equal((415, "The body is expected as it is: no Content-Encoding is taken"), (reply.Status, reply.Text));
+            Assert.Equal((415, "Send the body without Content-Encoding: no encoding is accepted"), (reply.Status, reply.Text));
         }
         var plain = SenderRig.Json(One);
         plain.Headers.TryAddWithoutValidation("Content-Encoding", "identity");
@@ -296,7 +296,7 @@ public sealed class AppendApiTests
         SenderRig? rig = null;
         var id = "";
         var between = 1;
-        await using (rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
+        await using (rig = await SenderRig.StartAsync(replaceServices: services => services.Wrap<IPasswordAppends>(
             inner => PortProxy<IPasswordAppends>.Create(inner, async method =>
             {
                 // Between read and write, another client writes.
@@ -318,12 +318,12 @@ public sealed class AppendApiTests
         var lines = new CollectingLogger();
         using var logs = LoggerFactory.Create(logging => logging.SetMinimumLevel(LogLevel.Trace).AddProvider(lines));
         await using var rig = await SenderRig.StartAsync(
-            logs: logs, stand: services => services.AddSingleton<IMessageQueues>(new FailingQueues()));
+            logs: logs, replaceServices: services => services.AddSingleton<IMessageQueues>(new FailingQueues()));
         var id = SenderRig.IdOf(await rig.AppendAsync(One));
         for (var again = 0; again < 2; again++)
             Assert.Equal(200, (await rig.ConfirmAsync(id)).Status);
         var row = await rig.FindAsync(id);
-        Assert.Equal((AppendState.Confirmed, null), (row.State, row.SentAt));
+        Assert.Equal((AppendState.Confirmed, null), (row.State, row.MessageSentAt));
         Assert.Empty(await rig.MessagesAsync());
         Assert.Single(lines.Lines, line => line.Event == EventIds.SubmitAppendsNotSent);
 
@@ -337,7 +337,7 @@ public sealed class AppendApiTests
     [InlineData(false, 500, "An error occurred.")]
     public async Task Store_failure_is_reported_in_plain_text(bool isDown, int status, string text)
     {
-        await using var rig = await SenderRig.StartAsync(stand: services => services.Wrap<IPasswordAppends>(
+        await using var rig = await SenderRig.StartAsync(replaceServices: services => services.Wrap<IPasswordAppends>(
             inner => PortProxy<IPasswordAppends>.Create(
                 inner, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1)))));
         foreach (var reply in (WebReply[])[await rig.AppendAsync(One), await rig.ConfirmAsync(NoSuch)])
@@ -456,7 +456,7 @@ public sealed class AppendApiTests
         var written = new List<string>();
         foreach (var failing in (bool[])[false, true])
         {
-            await using var rig = await SenderRig.StartAsync(logs: logs, stand: services => _ = !failing ? services
+            await using var rig = await SenderRig.StartAsync(logs: logs, replaceServices: services => _ = !failing ? services
                 : services.Wrap<IPasswordAppends>(inner => PortProxy<IPasswordAppends>.Create(
                     inner, method => throw new InvalidOperationException($"{Sha1} {NoSuch} {method}"))));
             written.AddRange([rig.Key, ApiKey.HashOf(rig.Key)]);

@@ -8,7 +8,6 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>Tests hostile traffic.</summary>
 public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) : IClassFixture<WebFixture>
 {
     private const int Requests = 10_000;
@@ -23,11 +22,11 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
     /// <summary>A connection's buffers and objects: 9 to 13 KB were measured.</summary>
     private const long MaxPerIdleConnection = 40 * 1024;
 
-    /// <summary>10 seconds, as the server checks once a second, on a machine that may be busy.</summary>
+    /// <summary>The server disconnects after 10 s (it checks once a second); the rest is a margin for a busy machine.</summary>
     private static readonly TimeSpan DisconnectedWithin = TimeSpan.FromSeconds(40);
 
     [Fact]
-    public async Task Odd_requests_get_the_right_status_and_leak_no_memory()
+    public async Task Malformed_requests_get_their_expected_status_and_leak_no_memory()
     {
         using var folder = new TemporaryFolder();
         await using var server = await ServeAsync(folder.Path);
@@ -36,13 +35,13 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         output.WriteLine($"seed {seed}");
         var key = await fixture.Web.AddKeyAsync("odd", KeyScopes.Search | KeyScopes.Range | KeyScopes.Domains, 1_000_000, "example.com");
 
-        await AskAllAsync(port, seed, key);
+        await SendAllAsync(port, seed, key);
         var before = Memory(server.Id);
-        await AskAllAsync(port, seed + 1, key);
+        await SendAllAsync(port, seed + 1, key);
         var after = Memory(server.Id);
-        output.WriteLine($"{before / Megabyte} MB behind {Requests:N0} odd requests, {after / Megabyte} MB behind as many again");
+        output.WriteLine($"{before / Megabyte} MB after {Requests:N0} malformed requests, {after / Megabyte} MB after as many again");
         Assert.True(after - before < FlatBytes, $"{before / Megabyte} MB grew to {after / Megabyte} MB");
-        await AssertAnswersAsync(port, key);
+        await AssertServesAsync(port, key);
     }
 
     [Fact]
@@ -52,9 +51,9 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         await using var server = await ServeAsync(folder.Path);
         var port = PortOf(server);
         for (var i = 0; i < 200; i++)
-            await AssertAnswersAsync(port, fixture.Key);
+            await AssertServesAsync(port, fixture.Key);
         var alone = Memory(server.Id);
-        var with = new List<long>();
+        var withIdle = new List<long>();
         for (var round = 0; round < 2; round++)
         {
             using var idle = StartIdle(port);
@@ -63,16 +62,17 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
                 int.Parse(said[0], CultureInfo.InvariantCulture) == IdleConnections,
                 $"{said[0]} of {IdleConnections} connections were opened, then: {said[1]}; if that is EMFILE, raise the limit of open "
                 + "files (ulimit -n) of the test run");
-            await AssertAnswersAsync(port, fixture.Key);
-            with.Add(Memory(server.Id));
+            await AssertServesAsync(port, fixture.Key);
+            withIdle.Add(Memory(server.Id));
             idle.StandardInput.Close();
             await idle.WaitForExitAsync();
-            await AssertAnswersAsync(port, fixture.Key);
+            await AssertServesAsync(port, fixture.Key);
         }
         output.WriteLine(
-            $"{alone / Megabyte} MB alone, {string.Join(" and ", with.Select(one => one / Megabyte))} MB with {IdleConnections:N0}");
-        Assert.True(with[0] - alone < (IdleConnections * MaxPerIdleConnection), $"{alone / Megabyte} MB grew to {with[0] / Megabyte} MB");
-        Assert.True(with[1] - with[0] < FlatBytes, $"{with[0] / Megabyte} MB grew to {with[1] / Megabyte} MB");
+            $"{alone / Megabyte} MB alone, {string.Join(" and ", withIdle.Select(one => one / Megabyte))} MB with {IdleConnections:N0}");
+        Assert.True(
+            withIdle[0] - alone < (IdleConnections * MaxPerIdleConnection), $"{alone / Megabyte} MB grew to {withIdle[0] / Megabyte} MB");
+        Assert.True(withIdle[1] - withIdle[0] < FlatBytes, $"{withIdle[0] / Megabyte} MB grew to {withIdle[1] / Megabyte} MB");
     }
 
     [Fact]
@@ -83,7 +83,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         var answered = 0;
         while (drips.All(drip => !drip.IsCompleted))
         {
-            await AssertAnswersAsync(fixture.Web.Address.Port, fixture.Key);
+            await AssertServesAsync(fixture.Web.Address.Port, fixture.Key);
             answered++;
             Assert.True(Stopwatch.GetElapsedTime(began) < DisconnectedWithin, "the slow connections are still open");
             // Fewer requests than the key allows.
@@ -91,21 +91,21 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         }
         Assert.True(answered > 1, "other clients waited");
         await Task.WhenAll(drips);
-        Assert.True(Stopwatch.GetElapsedTime(began) > TimeSpan.FromSeconds(9), "a merely slow client was disconnected");
+        Assert.True(Stopwatch.GetElapsedTime(began) > TimeSpan.FromSeconds(9), "slow clients were disconnected before the limit of 10 s");
     }
 
     [Fact]
     public async Task Guessing_keys_at_full_speed_reads_little_and_leaves_known_keys_working()
     {
         var reads = 0;
-        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, stand: services => services.Wrap<IApiKeys>(
+        await using var web = await WebRig.StartAsync(fixture.Pipeline.Connection, replaceServices: services => services.Wrap<IApiKeys>(
             inner => PortProxy<IApiKeys>.Create(inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))
                     Interlocked.Increment(ref reads);
                 return Task.CompletedTask;
             })));
-        await AssertAnswersAsync(web.Address.Port, fixture.Key);
+        await AssertServesAsync(web.Address.Port, fixture.Key);
         var began = Stopwatch.GetTimestamp();
         var statuses = new ConcurrentQueue<int>();
         await Task.WhenAll(Enumerable.Range(0, Connections).Select(async worker =>
@@ -118,13 +118,13 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
                     $"{(worker * 1_000) + i:x32}", $"X-Forwarded-For: 203.0.{i % 256}.{worker}\r\n"))).Status);
             }
         }));
-        // A network's requests of one minute, and those being looked up at once: initially, and again for each second's refill.
+        // The limit of a network: 60 a minute, and 8 concurrent look-ups (one for each connection), again for each second's refill.
         var max = 60 + (8 * ((int)Stopwatch.GetElapsedTime(began).TotalSeconds + 2));
         Assert.InRange(statuses.Count(status => status == 401), 60, max);
         Assert.Equal(Connections * 500, statuses.Count(status => status is 401 or 429));
         Assert.InRange(Volatile.Read(ref reads), 61, max + 1);
         // A key that is already known still works.
-        await AssertAnswersAsync(web.Address.Port, fixture.Key);
+        await AssertServesAsync(web.Address.Port, fixture.Key);
     }
 
     [Fact]
@@ -142,7 +142,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         }
     }
 
-    private static async Task AskAllAsync(int port, int seed, string key)
+    private static async Task SendAllAsync(int port, int seed, string key)
     {
         var requests = new List<OddRequest>();
         var odd = new OddRequests(seed, key);
@@ -204,7 +204,7 @@ public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) :
         return said.ToString();
     }
 
-    private static async Task AssertAnswersAsync(int port, string key)
+    private static async Task AssertServesAsync(int port, string key)
     {
         using var connection = new RawConnection(port);
         Assert.Equal(200, (await connection.AskAsync(Request(key))).Status);

@@ -84,7 +84,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
     {
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
-            stand: services => services.AddScoped<IPolicyEvaluator>(_ => throw new InvalidOperationException("authenticated")));
+            replaceServices: services => services.AddScoped<IPolicyEvaluator>(_ => throw new InvalidOperationException("authenticated")));
         foreach (var path in (string[])["/api/v3/breaches", "/range/00000", "/logos/default.png", "/healthz", "/nothing"])
             Assert.NotEqual((path, 500), (path, (await web.GetAsync(path, fixture.Key)).Status));
         Assert.Equal(500, (await web.GetAsync(Path, fixture.Key)).Status);
@@ -109,7 +109,7 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await using var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection,
             configure: options => options.Proxies = 1,
-            stand: services => services.Wrap<IApiKeys>(
+            replaceServices: services => services.Wrap<IApiKeys>(
                 inner => PortProxy<IApiKeys>.Create(inner, method =>
             {
                 if (method == nameof(IApiKeys.FindAsync))

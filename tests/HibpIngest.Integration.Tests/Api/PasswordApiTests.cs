@@ -138,8 +138,8 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     public async Task Unavailable_store_returns_503_uncached_and_cached_ranges_are_still_served()
     {
         var isDown = false;
-        await using var web = await WebRig.StartAsync(corpus.Connection, stand: services => services.Wrap<IPasswordBlobs>(
-            blobs => new WatchedBlobs(blobs) { IsDown = () => isDown }));
+        await using var web = await WebRig.StartAsync(corpus.Connection, replaceServices: services => services.Wrap<IPasswordBlobs>(
+            blobs => new FaultyBlobs(blobs) { IsDown = () => isDown }));
         var before = await web.GetAsync($"/range/{Within}");
         isDown = true;
         var reply = await web.GetAsync("/range/7C4A8");

@@ -56,7 +56,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         var access = new MemoryAccessBlobs(TimeProvider.System);
         await using (var web = await WebRig.StartAsync(
             fixture.Pipeline.Connection, configure: options => (options.Proxies, options.AccessLog) = (1, true), logs: logs,
-            stand: services => Fail(services, failure).AddSingleton<IAccessBlobs>(access)))
+            replaceServices: services => Fail(services, failure).AddSingleton<IAccessBlobs>(access)))
             await AskAsync(web.Address.Port, failure switch { "" => 200, "unavailable" => 503, _ => 500 });
 
         // The listeners work.

@@ -167,7 +167,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     public async Task Concurrent_subscriptions_on_two_servers_are_batched_and_none_is_lost()
     {
         var writes = 0;
-        await using var other = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
+        await using var other = await WebRig.StartAsync(_connection, replaceServices: services => services.Wrap<IPrefixBlobs>(
             inner => PortProxy<IPrefixBlobs>.Create(inner, method =>
             {
                 if (method == nameof(IPrefixBlobs.WriteAsync))
@@ -218,7 +218,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     public async Task Unavailable_store_returns_503_and_later_subscriptions_are_stored()
     {
         var isDown = true;
-        await using var web = await WebRig.StartAsync(_connection, stand: services => services.Wrap<IPrefixBlobs>(
+        await using var web = await WebRig.StartAsync(_connection, replaceServices: services => services.Wrap<IPrefixBlobs>(
             inner => PortProxy<IPrefixBlobs>.Create(
                 inner, _ => isDown ? throw new StoreUnavailableException("down") : Task.CompletedTask)));
         Assert.Equal(503, (await SendAsync("POST", One, """{"hashPrefix":"0A1B2C"}""", web: web)).Status);

@@ -31,7 +31,7 @@ public sealed class RecordedAccountTests(WebFixture fixture) : IClassFixture<Web
     {
         var asked = new AskedAccounts();
         await using var web = await WebRig.StartAsync(
-            fixture.Pipeline.Connection, stand: services => services.AddSingleton<IAccountReads>(asked));
+            fixture.Pipeline.Connection, replaceServices: services => services.AddSingleton<IAccountReads>(asked));
         var request = RecordedRequest.Of(mode, recording);
         var answer = await RawHttp.SendAsync(web.Address, request with
         {

@@ -38,11 +38,12 @@ internal sealed class SenderRig : IAsyncDisposable
     public IMessageQueue Queue => Account.Queues.Get(QueueNames.PasswordsAppend);
 
     public static async Task<SenderRig> StartAsync(
-        bool isOpen = false, Action<IServiceCollection>? stand = null, ILoggerFactory? logs = null, TimeProvider? time = null,
+        bool isOpen = false, Action<IServiceCollection>? replaceServices = null, ILoggerFactory? logs = null, TimeProvider? time = null,
         PasswordOptions? passwords = null)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
-        var web = await WebRig.StartAsync(connection, isOpen, logs: logs, time: time, stand: stand, passwords: passwords);
+        var web = await WebRig.StartAsync(
+            connection, isOpen, logs: logs, time: time, replaceServices: replaceServices, passwords: passwords);
         return new SenderRig(connection, web, await web.AddKeyAsync("sender", KeyScopes.Append));
     }
 

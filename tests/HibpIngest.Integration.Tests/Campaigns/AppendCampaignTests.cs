@@ -13,19 +13,19 @@ namespace HibpIngest.Integration.Tests.Campaigns;
 
 /// <summary>
 /// Submits passwords over HTTP to <c>hibp serve</c> and adds them with <c>hibp run</c>, while both are killed
-/// repeatedly and every other message is sent twice, the second time later. Every range is compared with what a
-/// separate script expects (expected-ranges.mjs), before and after a repack.
+/// repeatedly and messages are duplicated and reordered. Every range is compared with what a separate script expects
+/// (expected-ranges.mjs), before and after a repack.
 /// </summary>
 public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(output)
 {
     private const int Prefixes = 512;
-    private const int PrefixesOfAppend = 32;
-    private const int RowsOfPrefix = 20;
-    private const int SendersAtOnce = 4;
+    private const int PrefixesPerAppend = 32;
+    private const int RowsPerPrefix = 20;
+    private const int ConcurrentSenders = 4;
     private const int UnconfirmedEvery = 25;
 
-    private static readonly int Appends = Size(10, 1_000); // confirmed ones
-    private static readonly int Rows = Size(30, 500); // of each
+    private static readonly int ConfirmedAppends = Size(10, 1_000);
+    private static readonly int RowsPerAppend = Size(30, 500);
     private static readonly int Kills = Size(2, 20);
     private static readonly TimeSpan LatestMessage = TimeSpan.FromSeconds(3);
 
@@ -54,42 +54,42 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
         var duplicating = SendTwiceAsync(queue, new Random(Seed + 1), stop.Token);
         var killing = KillAsync(new Random(Seed + 2));
         // A sender keeps its body, and repeats it until it gets a confirmation.
-        var bodies = Enumerable.Range(0, Appends + (Appends / UnconfirmedEvery)).Select(number => (
-            number, body: Body(random, prefixes, isCounted: number < Appends))).ToList();
-        await Parallel.ForEachAsync(bodies, new ParallelOptions { MaxDegreeOfParallelism = SendersAtOnce }, async (one, token) =>
+        var bodies = Enumerable.Range(0, ConfirmedAppends + (ConfirmedAppends / UnconfirmedEvery)).Select(number => (
+            number, body: Body(random, prefixes, isCounted: number < ConfirmedAppends))).ToList();
+        await Parallel.ForEachAsync(bodies, new ParallelOptions { MaxDegreeOfParallelism = ConcurrentSenders }, async (one, token) =>
         {
             var id = (await SendAsync("/ingestion/append", one.body, token)).RootElement.GetProperty("transactionId").GetString()!;
-            if (one.number < Appends)
+            if (one.number < ConfirmedAppends)
                 await SendAsync("/ingestion/append/confirm", JsonSerializer.Serialize(new { transactionId = id }), token);
         });
         var sent = Stopwatch.GetElapsedTime(began);
         await killing;
-        // The long form waits for the messages that a killed process had received.
+        // In the short form, time is advanced instead of waiting until messages received by a killed process become visible.
         if (!IsLong)
         {
-            using var passed = OpenPassedTime();
-            await passed.SweepAppendsAsync();
+            using var advanced = OpenPassedTime();
+            await advanced.SweepAppendsAsync();
         }
         while (await account.PasswordAppends.ListAsync(CancellationToken.None).AnyAsync(one => one.State == AppendState.Confirmed))
             await Task.Delay(PollInterval);
         var added = Stopwatch.GetElapsedTime(began);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => duplicating);
-        Say($"{Appends:N0} appends of {Rows} rows handed in after {sent.TotalSeconds:F0} s, added after {added.TotalSeconds:F0} s; "
-            + $"{_sentTwice:N0} messages sent twice, processes killed {Kills} times");
+        Say($"{ConfirmedAppends:N0} appends of {RowsPerAppend} rows submitted in {sent.TotalSeconds:F0} s, added after "
+            + $"{added.TotalSeconds:F0} s; {_sentTwice:N0} messages sent twice, processes killed {Kills} times");
 
         var ranges = new ExpectedRanges(Folder.Path, Say);
         var expected = await ranges.ReadAsync(ListOf, [.. prefixes.Select(HashModes.PrefixText)]);
         Say(ExpectedRanges.Head);
-        Assert.Equal(0, await AskNewServerAsync("appended"));
+        Assert.Equal(0, await CountMismatchesAsync("appended"));
         await SucceedAsync("passwords", "repack");
-        Assert.Equal(0, await AskNewServerAsync("repacked"));
+        Assert.Equal(0, await CountMismatchesAsync("repacked"));
 
-        async Task<int> AskNewServerAsync(string what)
+        async Task<int> CountMismatchesAsync(string release)
         {
             await _serve.KillAsync();
             _serve = await ServeAsync("--open");
-            return await ranges.AskAsync(_serve.Address, what, expected);
+            return await ranges.AskAsync(_serve.Address, release, expected);
         }
     }
 
@@ -159,7 +159,7 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
             // Some ranges are empty.
             foreach (var prefix in prefixes.Where(_ => random.Next(8) > 0))
             {
-                for (var row = 0; row < RowsOfPrefix; row++)
+                for (var row = 0; row < RowsPerPrefix; row++)
                     list.WriteLine(Line(random, mode, prefix));
             }
         }
@@ -168,10 +168,10 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
     /// <summary>Makes the body of an append; rows that count are added to the lists that the script reads.</summary>
     private string Body(Random random, int[] prefixes, bool isCounted)
     {
-        var own = Enumerable.Range(0, PrefixesOfAppend).Select(_ => prefixes[random.Next(prefixes.Length)]).ToArray();
+        var own = Enumerable.Range(0, PrefixesPerAppend).Select(_ => prefixes[random.Next(prefixes.Length)]).ToArray();
         var body = new List<object>();
         var lines = HashModes.All.ToDictionary(mode => mode, _ => new List<string>());
-        for (var row = 0; row < Rows; row++)
+        for (var row = 0; row < RowsPerAppend; row++)
         {
             var sha1 = Line(random, HashMode.Sha1, own[random.Next(own.Length)]);
             var ntlm = Line(random, HashMode.Ntlm, own[random.Next(own.Length)]).Split(':')[0];

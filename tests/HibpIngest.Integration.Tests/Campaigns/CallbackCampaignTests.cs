@@ -149,7 +149,7 @@ public sealed class CallbackCampaignTests(ITestOutputHelper output) : Campaign(o
     {
         var loads = await ListLoadsAsync(database);
         return loads.Count == Breaches.Length
-            && loads.All(load => load is { State: LoadState.Done, Calls: { IsLookedThrough: true, Open: 0 } });
+            && loads.All(load => load is { State: LoadState.Done, Calls: { IsSearched: true, Open: 0 } });
     }
 
     private static Task PauseAsync(long began, TimeSpan longest)

@@ -48,7 +48,8 @@ public sealed class CallbacksCommandTests
         Assert.Equal(
             (110, 10, 100),
             (status.GetProperty("calls").GetInt32(), status.GetProperty("answered").GetInt32(), status.GetProperty("dead").GetInt32()));
-        Assert.Contains("100 given up (hibp callbacks list)", (await RunAsync(rig, "status")).Succeeded().Output, StringComparison.Ordinal);
+        Assert.Contains(
+            "100 abandoned (hibp callbacks list)", (await RunAsync(rig, "status")).Succeeded().Output, StringComparison.Ordinal);
 
         Assert.Equal(
             100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.GetProperty("calls").GetInt32());

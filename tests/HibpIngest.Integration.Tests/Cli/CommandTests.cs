@@ -235,7 +235,9 @@ public sealed class CommandTests : CommandTestBase
         await SetUpAsync();
         var (exitCode, output, error) = await ShellAsync($"status --watch | {reader}; exit ${{PIPESTATUS[0]}}");
         // A slow emulator may add a line; nothing else may.
-        Assert.Equal((141, ""), (exitCode, error.Replace("waiting: no answer for 10 seconds\n", "", StringComparison.Ordinal)));
+        Assert.Equal(
+            (141, ""),
+            (exitCode, error.Replace("waiting: the store did not respond within 10 seconds\n", "", StringComparison.Ordinal)));
         Assert.Equal(
             reader == "true" ? 0 : int.Parse(reader.Split('-')[1], System.Globalization.CultureInfo.InvariantCulture),
             output.Split('\n').Length - 1);
@@ -309,7 +311,7 @@ public sealed class CommandTests : CommandTestBase
         // The same bytes under another name are reported, and loaded only with --again.
         var copy = Folder.Write("Copy.zip", await File.ReadAllBytesAsync(second));
         Assert.Matches(
-            @"these bytes were dropped as Site\.2\.zip on \d{4}-\d\d-\d\d; to load them once more: --again",
+            @"the same content was already dropped as Site\.2\.zip on \d{4}-\d\d-\d\d; to load it again, add --again",
             (await RunAsync("drop", copy)).FailedWithOneLine());
         Assert.Equal("Copy", Text(await JsonAsync("drop", copy, "--again", "--json"), "breach"));
 
@@ -495,6 +497,21 @@ public sealed class CommandTests : CommandTestBase
     {
         Assert.Equal("done", await Probe.AskUntilAsync("done", async () => Text(
             Assert.Single((await JsonAsync("status", "Tiny", "--json")).GetProperty("loads").EnumerateArray()), "state")));
+    }
+
+    [Fact]
+    public async Task Each_invalid_setting_is_reported_on_its_own_line()
+    {
+        Variables["HIBP_SLICELEASE"] = "5";
+        Variables["HIBP_BATCHROWS"] = "many";
+        var result = await RunAsync("breaches");
+        Assert.Equal(1, result.ExitCode);
+        Assert.Equal(
+            [
+                "error: HIBP_BATCHROWS: expected a whole number, found 'many'",
+                "error: HIBP_SLICELEASE: expected a duration as hh:mm:ss, found '5'",
+            ],
+            result.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
     }
 
     private string Zip(string name, string text)

@@ -82,7 +82,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
     private static void AssertRefused(int exitCode, string[] lines)
     {
         Assert.Equal(
-            ["error: can't ask for confirmation (input and messages must be a terminal's): breach remove needs --yes",
+            ["error: confirmation needs a terminal for input and messages; to run 'breach remove' without one, add --yes",
                 "see: hibp breach remove --help"], lines);
         Assert.Equal(2, exitCode);
     }

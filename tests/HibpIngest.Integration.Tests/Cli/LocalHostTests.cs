@@ -18,7 +18,7 @@ public sealed class LocalHostTests
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(1);
 
-    // Shorter than the pauses meant for people.
+    // Scan and poll intervals are shorter than in production.
     private static readonly LocalHostOptions Quick = new()
     {
         Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
@@ -66,11 +66,9 @@ public sealed class LocalHostTests
 
         var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(
             breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
+        var both = string.Join(' ', new[] { ids["First"], ids["Second"] }.Order());
         var expected = Enumerable.Range(0, 900).ToDictionary(
-            i => $"user{i}@example{i % 5}.com",
-            i => string.Join(
-                ' ', new[] { (Name: "First", In: i < 500), (Name: "Second", In: i >= 400) }.Where(one => one.In)
-                .Select(one => ids[one.Name]).Order()));
+            i => $"user{i}@example{i % 5}.com", i => i < 400 ? ids["First"] : i < 500 ? both : ids["Second"]);
         Assert.Equal(
             expected.OrderBy(one => one.Key), (await rig.TableAsync())
             .ToDictionary(one => one.Key, one => string.Join(' ', one.Value.Order())).OrderBy(one => one.Key));
@@ -166,7 +164,7 @@ public sealed class LocalHostTests
     }
 
     [Fact]
-    public async Task Stage_on_another_database_file_ends_the_host_and_keeps_its_message()
+    public async Task Host_ends_and_keeps_the_message_when_its_database_file_is_moved()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         var failures = new List<string>();
@@ -192,13 +190,12 @@ public sealed class LocalHostTests
     /// <summary>Starts a host, and waits until it has checked its stores and started working.</summary>
     private static async Task<Task> StartAsync(PipelineRig rig, LocalHostOptions options)
     {
-        const int Started = 9020;
         var started = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var log = new CollectingLogger
         {
             OnEvent = id =>
             {
-                if (id == Started)
+                if (id == EventIds.LocalHostStarted)
                     started.TrySetResult();
             },
         };

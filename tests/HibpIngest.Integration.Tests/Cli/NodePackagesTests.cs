@@ -10,13 +10,17 @@ public sealed class NodePackagesTests
         """;
 
     [Theory]
-    [InlineData("""{"packages":{"node_modules/one":{"version":"1.0.0"}}}""", true)]
-    [InlineData("""{"packages":{"node_modules/one":{"version":"1.0.0"},"node_modules/mac":{"version":"2.0.0"}}}""", true)]
-    [InlineData("""{"packages":{"node_modules/one":{"version":"0.9.0"}}}""", false)]
-    [InlineData("""{"packages":{"node_modules/one":{"version":"1.0.0"},"node_modules/mac":{"version":"1.0.0"}}}""", false)]
-    [InlineData("""{"packages":{}}""", false)]
-    [InlineData(null, false)]
-    public void IsAsLocked_compares_installed_packages_with_the_lock_file(string? installed, bool isAsLocked)
+    [InlineData("an optional package may be missing", """{"packages":{"node_modules/one":{"version":"1.0.0"}}}""", true)]
+    [InlineData(
+        "all packages are installed",
+        """{"packages":{"node_modules/one":{"version":"1.0.0"},"node_modules/mac":{"version":"2.0.0"}}}""", true)]
+    [InlineData("another version", """{"packages":{"node_modules/one":{"version":"0.9.0"}}}""", false)]
+    [InlineData(
+        "another version of an optional package",
+        """{"packages":{"node_modules/one":{"version":"1.0.0"},"node_modules/mac":{"version":"1.0.0"}}}""", false)]
+    [InlineData("a required package is missing", """{"packages":{}}""", false)]
+    [InlineData("no list: the installation was interrupted", null, false)]
+    public void MatchesLockFile_compares_installed_packages(string because, string? installed, bool matches)
     {
         using var folder = new TemporaryFolder();
         folder.Write("package-lock.json", Locked);
@@ -24,6 +28,6 @@ public sealed class NodePackagesTests
         if (installed is not null)
             folder.Write(Path.Combine("node_modules", ".package-lock.json"), installed);
 
-        Assert.Equal(isAsLocked, NodePackages.IsAsLocked(folder.Path));
+        Assert.True(matches == NodePackages.MatchesLockFile(folder.Path), because);
     }
 }

@@ -67,7 +67,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             (line.GetProperty("load").GetInt32(), line.GetProperty("email").GetString(), line.GetProperty("domain").ValueKind));
         Assert.Contains("550 5.1.1", line.GetProperty("reason").GetString(), StringComparison.Ordinal);
         Assert.Contains("550 5.1.1", (await RunAsync("mail", "refused", "Seen")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Contains("1 mail is refused: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
+        Assert.Contains("1 mail was refused; list them: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
         var preview = (await RunAsync("mail", "preview", "Seen")).Succeeded().Output;
         Assert.Contains("Seen & heard", preview, StringComparison.Ordinal);
         Assert.StartsWith("From: breaches@example.com", preview, StringComparison.Ordinal);
@@ -86,13 +86,13 @@ public sealed partial class OperationTests : IAsyncDisposable
         await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
         await terminal.SeesAsync("waiting: the storage emulator is not running");
         await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,log");
-        await terminal.SeesAsync("works as");
+        await terminal.SeesAsync("roles");
 
         // No host ingests.
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         await using var drop = await HibpProcess.StartAsync(
             _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
-        Assert.Contains("Big.zip waits for a host that ingests", await StatusAsync(), StringComparison.Ordinal);
+        Assert.Contains("Big.zip: waiting for a host with the role 'ingest'", await StatusAsync(), StringComparison.Ordinal);
         Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
 
         // A host that ingests and upserts crashes while it processes slices.
@@ -102,7 +102,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
             {
                 await UntilAsync(
-                    async () => (await database.ListHeldAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
+                    async () => (await database.ListLeasesAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
                     TimeSpan.FromMilliseconds(50));
             }
             await KillAsync(crashing.Id);
@@ -136,7 +136,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         Assert.Contains(
             $"the storage emulator (pid {emulator}) ended with signal 9; starting it again", owner.Error, StringComparison.Ordinal);
         terminal.Forget();
-        await terminal.SeesAsync("works as");
+        await terminal.SeesAsync("roles");
         // Not one warning per queue and poll.
         Assert.InRange(
             owner.Error.Split('\n').Count(line => line.Contains(" warning ", StringComparison.Ordinal)), 0, 12);
@@ -170,7 +170,7 @@ public sealed partial class OperationTests : IAsyncDisposable
     }
 
     [GeneratedRegex(
-        @"load 1 of Big: [0-9]+ slices? (is|are) held by a host whose heartbeat is missed \(.*\); free again at [0-9:]{8}",
+        @"load 1 of Big: [0-9]+ slices? (is|are) leased by a host with missed heartbeats \(.*\); the lease expires at [0-9:]{8}",
         RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex HeldLine();
 

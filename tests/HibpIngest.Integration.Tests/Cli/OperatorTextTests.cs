@@ -101,8 +101,8 @@ public sealed class OperatorTextTests : CommandTestBase
         Assert.Equal(
             [
                 "line 3: the email is not an address", "line 5: the quotes are wrong",
-                "error: 2 lines of people.csv are invalid, and nothing was imported; correct the file, or import the other lines by "
-                    + "--skip-invalid",
+                "error: 2 lines of people.csv are invalid, and nothing was imported; correct the file, or add --skip-invalid to "
+                    + "import the valid lines",
             ],
             refused.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
         Assert.Empty((await RunAsync("subscribers", "list", "--json")).Json.GetProperty("subscribers").EnumerateArray());
@@ -111,7 +111,7 @@ public sealed class OperatorTextTests : CommandTestBase
         Assert.Equal((2, 2), (imported.Json.GetProperty("read").GetInt32(), imported.Json.GetProperty("added").GetInt32()));
         Assert.Equal([3, 5], imported.Json.GetProperty("invalid").EnumerateArray().Select(one => one.GetProperty("line").GetInt32()));
         Assert.Equal(
-            "2 subscriptions read, 0 of them new; 2 invalid and not imported.",
+            "2 subscriptions read, 0 added; 2 invalid and not imported.",
             (await RunAsync("subscribers", "import", file, "--skip-invalid")).Succeeded().Output.TrimEnd());
         Assert.DoesNotContain("secret", refused.Error + imported.Output + imported.Error, StringComparison.Ordinal);
     }

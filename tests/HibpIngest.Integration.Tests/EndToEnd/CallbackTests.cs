@@ -61,7 +61,7 @@ public sealed class CallbackTests
         Assert.Equal(rig.Caller.Calls.Count, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
         Assert.InRange(rig.Caller.MaxInFlight, 1, 2 * CallbackClient.DefaultCap);
         Assert.All(await rig.Stores.LoadsAsync(), load => Assert.Equal(
-            (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsLookedThrough, load.Calls.Open, load.Calls.Dead)));
+            (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsSearched, load.Calls.Open, load.Calls.Dead)));
         Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
         Assert.All((await rig.Stores.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
         // Delivered content is deleted.
@@ -367,7 +367,7 @@ public sealed class CallbackTests
         Assert.Equal((0, 1), await rig.Context.Get<CallbackOperations>().RetryAsync(null, "X", None));
         await rig.RunToEndAsync();
         Assert.Equal(CallRig.Expect("X", 0, 120), rig.ItemsOf(client));
-        Assert.Equal((true, null), ((await rig.CallsAsync(1)).IsLookedThrough, (await rig.CallsAsync(1)).Error));
+        Assert.Equal((true, null), ((await rig.CallsAsync(1)).IsSearched, (await rig.CallsAsync(1)).Error));
     }
 
     [Fact]

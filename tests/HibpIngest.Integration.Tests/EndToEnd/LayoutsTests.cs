@@ -301,7 +301,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 
     [Theory]
     [InlineData("too few", "the store has 3 storage accounts, and this process knows 2")]
-    [InlineData("another order", "storage account 2 is number 3 of the store")]
+    [InlineData("another order", "storage account 2 in the settings was set up as account 3 of this store")]
     [InlineData("another store's", "storage account 3 belongs to another store")]
     public async Task Setup_and_reads_refuse_storage_accounts_that_differ_from_the_stores(string what, string message)
     {

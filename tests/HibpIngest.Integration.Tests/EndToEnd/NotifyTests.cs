@@ -427,13 +427,13 @@ public sealed class NotifyTests
         var load = await MatchingAsync(rig, Mails);
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         // At least 16; five minutes at this rate are 15.
-        Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).LastQueuedNotification));
         // A duplicate of the match message sends no more.
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
         var message = new MailMessage { Load = load, First = 1, Last = 1 };
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
-        Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).MailsQueued));
+        Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).LastQueuedNotification));
         // The next mail is due in 20 seconds: its message is deferred, and nothing of it is claimed.
         message = new MailMessage { Load = load, First = 2, Last = 2 };
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);

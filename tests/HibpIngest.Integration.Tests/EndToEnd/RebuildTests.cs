@@ -32,8 +32,11 @@ public sealed class RebuildTests(ITestOutputHelper output)
             .Distinct().Count();
         Assert.Equal(distinct, result.Accounts);
         var last = progress.Values[^1];
-        Assert.Equal((470L, 470L, 1d, 0d, (long)distinct), (last.Rows, last.Read, last.Written, last.WrittenBefore, last.Accounts));
-        Assert.Equal(progress.Values.Select(value => value.Written).Order(), progress.Values.Select(value => value.Written));
+        Assert.Equal(
+            (470L, 470L, 1d, 0d, (long)distinct),
+            (last.Rows, last.Read, last.WrittenFraction, last.WrittenFractionBefore, last.Accounts));
+        Assert.Equal(
+            progress.Values.Select(value => value.WrittenFraction).Order(), progress.Values.Select(value => value.WrittenFraction));
 
         // Nothing is left to do.
         var again = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(4), null, None);
@@ -196,7 +199,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None);
         var rebuild = rig.OpenContext().Get<RebuildLayout>();
         var lost = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
-        Assert.Contains("the rows of load 1 are purged, and the journal doesn't have them", lost.Message, StringComparison.Ordinal);
+        Assert.Contains("SQL has purged the rows of loads 1, and the journal doesn't have them", lost.Message, StringComparison.Ordinal);
         var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
         Assert.Empty(await LayoutContent.ReadAccountsAsync(rig, wide));
 

@@ -70,7 +70,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
                 continue;
             }
             var fresh = Assert.Single(await LoadsAsync(rig, breach));
-            Assert.Equal([fresh.Id], (await removing).Left);
+            Assert.Equal([fresh.Id], (await removing).RemainingLoads);
             Assert.Equal((LoadState.Done, (long)New, 2), (fresh.State, fresh.Accounts, fresh.Notifications.Sent));
             var marked = table.Where(one => one.Value.Contains($"b{fresh.Mark}")).Select(one => one.Key);
             Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());

@@ -51,7 +51,7 @@ public sealed class RemovalTests
         var result = await RemoveAsync(rig.OpenContext(), "adobe", progress, None);
         Assert.Equal(("Adobe", (long)left), (result.Breach, result.Entities));
         Assert.Equal([1L], result.Loads);
-        Assert.Empty(result.Left);
+        Assert.Empty(result.RemainingLoads);
         Assert.Empty(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Empty(await rig.TableAsync());
         Assert.Equal(0, await CountAsync(rig, "rows"));
@@ -190,7 +190,7 @@ public sealed class RemovalTests
         await LoadAsync(rig, "Adobe", FirstOfNew, New);
         var result = await RemoveAsync(rig.OpenContext(), "Adobe", null, None);
         Assert.Equal([2L], result.Loads);
-        Assert.Equal([3L], result.Left);
+        Assert.Equal([3L], result.RemainingLoads);
         Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), (await rig.TableAsync()).Keys.Order());
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b1"));
     }

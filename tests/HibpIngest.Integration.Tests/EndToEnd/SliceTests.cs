@@ -68,7 +68,7 @@ public sealed class SliceTests(ITestOutputHelper output)
                 SliceBuffers.OrderVersion, done) })
         {
             await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
-            await rig.Context.Database.ReturnSliceTryAsync(1, 1, "another", progress, null, CancellationToken.None);
+            await rig.Context.Database.RefundSliceAttemptAsync(1, 1, "another", progress, null, CancellationToken.None);
             var table = new RecordingTable(rig.Context.Table);
             await SendAsync(rig);
             await DispatchAsync(rig.Context.WithTable(table));
@@ -244,7 +244,7 @@ public sealed class SliceTests(ITestOutputHelper output)
             var done = new byte[(all + 7) / 8];
             Array.Fill(done, (byte)0xFF);
             var progress = new SliceProgress(SliceBuffers.OrderVersion, done) { LayoutVersion = layouts };
-            await rig.Context.Database.ReturnSliceTryAsync(1, 1, "another", progress, null, CancellationToken.None);
+            await rig.Context.Database.RefundSliceAttemptAsync(1, 1, "another", progress, null, CancellationToken.None);
             transactions = 0;
             await SendAsync(rig);
             await DispatchAsync(counting.Wrap(rig.OpenContext()));

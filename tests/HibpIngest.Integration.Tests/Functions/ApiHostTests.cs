@@ -38,8 +38,8 @@ public sealed class ApiHostTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("HIBP_STORAGE", null, "HIBP_STORAGE or BreachStorage is expected to name the storage account")]
-    [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not one")]
+    [InlineData("HIBP_STORAGE", null, "expected HIBP_STORAGE or BreachStorage to name the storage account, found neither")]
+    [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not a valid URL")]
     [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES: expected a whole number")]
     [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS: expected on or off")]
     [InlineData("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "OTEL_EXPORTER_OTLP_ENDPOINT: expected")]

@@ -129,14 +129,23 @@ internal sealed class BrowserVisit : IAsyncDisposable
             """));
     }
 
-    /// <param name="expected">Part of the one error that may occur.</param>
-    public void AssertNoErrors(string? expected = null) =>
-        Assert.DoesNotContain(_errors, error => expected is null || !error.Contains(expected, StringComparison.Ordinal));
+    /// <summary>Asserts in a wide viewport, then in a narrow one, that the page fits. Leaves it wide.</summary>
+    public async Task AssertFitsNarrowAndWideAsync()
+    {
+        await AssertFitsAsync();
+        await Page.SetViewportSizeAsync(360, 800);
+        await AssertFitsAsync();
+        await Page.SetViewportSizeAsync(1280, 800);
+    }
+
+    /// <param name="except">Part of the one error that may occur.</param>
+    public void AssertNoErrors(string? except = null) =>
+        Assert.DoesNotContain(_errors, error => except is null || !error.Contains(except, StringComparison.Ordinal));
 
     /// <summary>
     /// HIBP_GOLDEN=write takes pictures of the page for the documentation, light and dark. Otherwise asserts that they are there.
     /// </summary>
-    public async Task AssertPicturedAsync(string name)
+    public async Task WriteOrRequirePictureAsync(string name)
     {
         foreach (var scheme in (ColorScheme[])[ColorScheme.Light, ColorScheme.Dark])
         {

@@ -58,7 +58,7 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
         {
             var page = await site.Web.GetAsync(path, headers: ("accept", "text/html,*/*;q=0.8"));
             Assert.Equal((404, "text/html; charset=utf-8"), (page.Status, page.Header("Content-Type")));
-            Assert.Contains("There is nothing here", page.Text, StringComparison.Ordinal);
+            Assert.Contains("Page not found", page.Text, StringComparison.Ordinal);
         }
         var json = await site.Web.GetAsync("/nothing");
         Assert.Equal((404, "application/json; charset=utf-8"), (json.Status, json.Header("Content-Type")));

@@ -24,7 +24,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
-        var watched = new WatchedBlobs(rig.Stores.Blobs) { Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)) };
+        var watched = new FaultyBlobs(rig.Stores.Blobs) { Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)) };
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(
             Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
@@ -42,7 +42,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         using var drops = await DropRig.StartAsync(rig.Connection);
         var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
-        var worker = drops.Open(new WatchedBlobs(rig.Stores.Blobs)
+        var worker = drops.Open(new FaultyBlobs(rig.Stores.Blobs)
         {
             Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)),
         });
@@ -111,7 +111,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var isForgotten = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
         var again = "";
         var slow = appends.NewHandler(
-            new WatchedBlobs(rig.Stores.Blobs)
+            new FaultyBlobs(rig.Stores.Blobs)
             {
                 Before = OnceAt("Read", "/overlay/sha1/00001", async () =>
                 {
@@ -120,7 +120,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                     await appends.NewHandler(time: time).RunAsync(Assert.Single(await appends.ClaimAsync()), None);
                     again = (await appends.ClaimAsync()).Single(part => WorkMessage.Parse<AppendMessage>(part).Part!.Mode == HashMode.Sha1);
                     // Killed before it records that the part is done.
-                    var crashing = new WatchedBlobs(rig.Stores.Blobs)
+                    var crashing = new FaultyBlobs(rig.Stores.Blobs)
                     {
                         Before = (operation, _) => operation == "Append" ? throw new ProcessEndedException() : Task.CompletedTask,
                     };
@@ -163,7 +163,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await appends.WorkAsync();
 
         // Its message is redelivered; after it has checked that no repack holds the release, one begins and ends.
-        var handler = appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs)
+        var handler = appends.NewHandler(new FaultyBlobs(rig.Stores.Blobs)
         {
             After = OnceAt("Read", PasswordNames.Current, () => rig.RepackAsync(), number: 2),
         });
@@ -201,7 +201,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                 continue;
             var blob = await rig.Stores.Blobs.ReadAsync(name, null, None);
             await rig.Stores.Blobs.WriteAsync(
-                name, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.Anything, None);
+                name, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.AnyVersion, None);
         }
     }
 
@@ -209,7 +209,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         new(stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
 
     private static async Task<string> TextAsync(PasswordRanges ranges, HashMode mode, int prefix) =>
-        Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(takesGzip: false).Bytes.Span);
+        Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(acceptsGzip: false).Bytes.Span);
 
     private static IEnumerable<string> Ntlm(IEnumerable<string> lines) => lines.Select(line => line[..5] + line[13..]);
 }

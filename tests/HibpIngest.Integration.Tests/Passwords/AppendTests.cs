@@ -45,7 +45,8 @@ public sealed class AppendTests(ITestOutputHelper output)
             waiting.Clear();
             var failing = round < 8 ? random.Next(1, 40) : 0;
             var handlers = Enumerable.Range(0, 3)
-                .Select(_ => appends.NewHandler(new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = failing, IsCarriedOut = round % 2 == 0 }))
+                .Select(_ => appends.NewHandler(
+                    new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = failing, LosesOnlyFirstResponse = round % 2 == 0 }))
                 .ToList();
             await Parallel.ForEachAsync(bodies, new ParallelOptions { MaxDegreeOfParallelism = 6 }, async (body, token) =>
             {
@@ -77,7 +78,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         for (var call = 1; calls == 0; call++)
         {
             var transaction = await appends.SendAsync(random, Prefixes, rows: 5);
-            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var handler = appends.NewHandler(watched);
             var again = new List<string>();
             while (await appends.ClaimAsync() is { Count: > 0 } bodies)
@@ -180,7 +181,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await rig.Stores.Blobs.CreateAsync(None);
         var release = new ReleaseKey("some", null);
         var (appended, both) = (0, new TaskCompletionSource());
-        var blobs = new WatchedBlobs(rig.Stores.Blobs)
+        var blobs = new FaultyBlobs(rig.Stores.Blobs)
         {
             OnAppend = (name, blocks) => name == PasswordNames.Changes(release, 1) ? 45_000 : blocks,
             After = (operation, _) =>
@@ -231,7 +232,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         {
             var done = new AppendTransaction
             {
-                Subscription = "somebody",
+                Submitter = "somebody",
                 Id = Guid.NewGuid(),
                 State = AppendState.Done,
                 CreatedAt = TimeProvider.System.GetUtcNow(),
@@ -245,14 +246,14 @@ public sealed class AppendTests(ITestOutputHelper output)
         var overlay = PasswordNames.Overlay(await rig.KeyAsync("one"), HashMode.Sha1, 0);
         var blob = await rig.Stores.Blobs.ReadAsync(overlay, null, None);
         await rig.Stores.Blobs.WriteAsync(
-            overlay, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.Anything, None);
+            overlay, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.AnyVersion, None);
         var late = await appends.SendAsync(random, [0x00000], rows: 1);
         await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.WorkAsync());
 
         // Two hours later the oldest ids can't be sent again and are forgotten; those of unfinished transactions are kept.
         var time = new TestClock();
         time.Advance(TimeSpan.FromHours(2));
-        await rig.AppendQueue.SendAsync(new AppendMessage(late.Subscription, late.Id).ToJson(), TimeSpan.Zero, None);
+        await rig.AppendQueue.SendAsync(new AppendMessage(late.Submitter, late.Id).ToJson(), TimeSpan.Zero, None);
         await appends.WorkAsync(time);
         Assert.Equal(AppendState.Done, (await appends.FindAsync(late))!.State);
         await AssertServedAsync(rig, appends, $"seed {seed}");
@@ -271,7 +272,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         var sweep = new SweepAppends(rig.Appends, new OneQueue(rig.AppendQueue), time, NullLogger<SweepAppends>.Instance);
         var unconfirmed = new AppendTransaction
         {
-            Subscription = "somebody",
+            Submitter = "somebody",
             Id = Guid.NewGuid(),
             CreatedAt = time.GetUtcNow(),
             Sha1Rows = 0,
@@ -350,7 +351,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         // The first repack has listed its work when the second starts, and continues when that has ended.
         var stores = rig.Stores with
         {
-            Blobs = new WatchedBlobs(rig.Stores.Blobs)
+            Blobs = new FaultyBlobs(rig.Stores.Blobs)
             {
                 OnWrite = (name, content) =>
                 {
@@ -386,7 +387,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         while (calls == 0)
         {
             // Its cleanup fails too, as if it were killed.
-            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = draw.Next(), IsCarriedOut = draw.IsAfterwards() };
+            var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = draw.Next(), LosesOnlyFirstResponse = draw.IsAfterwards() };
             var stores = rig.Stores with { Blobs = watched };
             try
             {
@@ -535,7 +536,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         foreach (var (mode, prefix) in appends.Ranges())
         {
             var content = await ranges.FindAsync(mode, prefix, None);
-            var text = Encoding.ASCII.GetString(content!.For(takesGzip: false).Bytes.Span);
+            var text = Encoding.ASCII.GetString(content!.For(acceptsGzip: false).Bytes.Span);
             Assert.True(
                 appends.Expect(mode, prefix).SequenceEqual(text.Split("\r\n")), $"{mode} {prefix:X5}, {what}");
         }

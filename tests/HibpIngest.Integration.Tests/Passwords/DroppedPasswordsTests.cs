@@ -97,7 +97,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
             var call = draw.Next();
             using var rig = await DropRig.StartAsync(connection, $"{call}");
             var dropped = await rig.DropAsync("hashes.txt", file);
-            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var worker = rig.Open(watched);
             try
             {
@@ -126,7 +126,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         // Leftovers of another writer are overwritten.
         var begun = await rig.Releases.BeginAsync("two", None);
         await rig.Stores.Blobs.WriteAsync(
-            $"releases/{begun}/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.Anything, None);
+            $"releases/{begun}/pack/sha1/00", PasswordContent.Binary("left by somebody"u8.ToArray()), IPasswordBlobs.AnyVersion, None);
         var lines = Make(43, ["00000", "01000", "02000", "03000", "F0000"], 200).ToArray();
         var dropped = await rig.DropAsync("two/hashes.txt", Bytes(lines));
         var workers = Enumerable.Range(0, 3).Select(_ => rig.Open()).ToList();
@@ -153,7 +153,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var worker = rig.Open();
         var old = await rig.DropAsync("hashes.txt", Bytes(Make(44, ["00000", "01000", "02000"], 50)));
         await worker.PlanAsync(old);
-        await worker.PumpAsync(most: 2);
+        await worker.PumpAsync(limit: 2);
         Assert.Equal(2, Assert.Single(await rig.Plans.ListInProgressAsync(None)).Done);
         var lines = Make(45, ["01000", "02000", "AA000"], 50).ToArray();
         var next = await rig.DropAsync("hashes.txt", Bytes(lines));
@@ -163,7 +163,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 
         // Again, and this time the event comes first.
         await worker.PlanAsync(next);
-        await worker.PumpAsync(most: 1);
+        await worker.PumpAsync(limit: 1);
         next = await rig.DropAsync("hashes.txt", Bytes(lines));
         await worker.PlanAsync(next);
         await worker.PumpAsync();
@@ -173,7 +173,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 
         // A deleted file is not imported any more.
         await worker.PlanAsync(await rig.DropAsync("gone/hashes.txt", Bytes(Few)));
-        await worker.PumpAsync(most: 1);
+        await worker.PumpAsync(limit: 1);
         await rig.Drops.DeleteAsync((await rig.Drops.FindAsync("gone/hashes.txt", None))!, None);
         await worker.SweepAsync();
         await worker.FinishAsync();
@@ -183,10 +183,10 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     }
 
     [Theory]
-    [InlineData("gzip", "hashes.txt", "found a compressed file: import it by 'hibp passwords import'")]
-    [InlineData("zip", "hashes.txt", "found a compressed file: import it by 'hibp passwords import'")]
-    [InlineData("empty", "hashes.txt", "found something else")]
-    [InlineData("plain", "hashes.txt", "found something else")]
+    [InlineData("gzip", "hashes.txt", "found a compressed file: import it with 'hibp passwords import'")]
+    [InlineData("zip", "hashes.txt", "found a compressed file: import it with 'hibp passwords import'")]
+    [InlineData("empty", "hashes.txt", "found a first line of another form")]
+    [InlineData("plain", "hashes.txt", "found a first line of another form")]
     [InlineData("zeros", "hashes.txt", "there is no hash in it")]
     [InlineData("unsorted", "hashes.txt", "found some that are not")]
     [InlineData("unsorted late", "hashes.txt", "belongs elsewhere")]
@@ -196,8 +196,8 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("long line late", "hashes.txt", "found a line of more than 1,024 bytes")]
     [InlineData("good", "A-B/hashes.txt", "release name: expected")]
     [InlineData("good", "a/b/hashes.txt", "found more folders")]
-    [InlineData("good", "there/hashes.txt", "has sha1 in pack already")]
-    [InlineData("good", "user@example.com.txt", "holds an @")]
+    [InlineData("good", "there/hashes.txt", "already contains sha1 in pack")]
+    [InlineData("good", "user@example.com.txt", "contains an @")]
     public async Task Invalid_file_is_refused_with_the_reason_and_left_in_place(string what, string name, string reason)
     {
         using var rig = await DropRig.StartAsync();
@@ -315,7 +315,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();
         await worker.PlanAsync(await rig.DropAsync("hashes.txt", Bytes(Few)));
-        await worker.PumpAsync(most: 1);
+        await worker.PumpAsync(limit: 1);
         var hidden = Assert.Single(await rig.Queue.ReceiveAsync(1, TimeSpan.FromMinutes(5), None));
         await worker.SweepAsync();
         Assert.Equal(1, (await rig.Queue.GetDepthAsync(None)).Messages);

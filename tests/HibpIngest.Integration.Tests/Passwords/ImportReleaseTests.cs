@@ -30,7 +30,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         {
             var call = draw.Next();
             using var rig = await PasswordRig.StartAsync();
-            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             try
             {
                 await rig.ImportAsync(Lines, HashMode.Sha1, null, [backend], rig.Stores with { Blobs = watched });
@@ -122,7 +122,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         var text = Encoding.ASCII.GetString(RangeGzip.Decompress((await rig.Stores.Blobs.ReadAsync(name, null, None))!.Bytes));
         await rig.Stores.Blobs.WriteAsync(
             name, PasswordContent.Range(RangeGzip.Compress(Encoding.ASCII.GetBytes(text[..text.LastIndexOf('\r')]))),
-            IPasswordBlobs.Anything,
+            IPasswordBlobs.AnyVersion,
             None);
         using var exported = new MemoryStream();
         var export = new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System);

@@ -70,7 +70,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
             await ranges.RefreshAsync(None);
             Assert.Equal(
                 _new.Body(HashMode.Ntlm, "8846F"),
-                Encoding.ASCII.GetString((await ranges.FindAsync(HashMode.Ntlm, 0x8846F, None))!.For(takesGzip: false).Bytes.Span));
+                Encoding.ASCII.GetString((await ranges.FindAsync(HashMode.Ntlm, 0x8846F, None))!.For(acceptsGzip: false).Bytes.Span));
         }
     }
 
@@ -78,7 +78,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     public async Task Hanging_replica_costs_the_timeout_and_is_skipped_after_repeated_failures()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
-        var watched = new WatchedBlobs(near.Stores.Blobs);
+        var watched = new FaultyBlobs(near.Stores.Blobs);
         using var ranges = Ranges(near.Stores with { Blobs = watched });
         await ranges.RefreshAsync(None);
         watched.Hold();
@@ -111,7 +111,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     public async Task First_response_is_returned_when_both_accounts_were_requested()
     {
         using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
-        var (nearest, primary) = (new WatchedBlobs(near.Stores.Blobs), new WatchedBlobs(_primary.Stores.Blobs));
+        var (nearest, primary) = (new FaultyBlobs(near.Stores.Blobs), new FaultyBlobs(_primary.Stores.Blobs));
         using var ranges = new NearestRanges(
             near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary }, Options.Create(new PasswordOptions()), _time,
             NullLoggerFactory.Instance);
@@ -262,5 +262,5 @@ public sealed class NearestRangesTests : IAsyncLifetime
     private static async Task<string> FindAsync(NearestRanges ranges) =>
         Text(await ranges.FindAsync(HashMode.Sha1, Convert.ToInt32(Prefix, 16), None));
 
-    private static string Text(RangeContent? range) => Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span);
+    private static string Text(RangeContent? range) => Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span);
 }

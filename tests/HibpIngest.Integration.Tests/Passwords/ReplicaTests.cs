@@ -34,7 +34,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         {
             var call = draw.Next();
             using var other = await PasswordRig.StartAsync();
-            var watched = new WatchedBlobs(other.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var watched = new FaultyBlobs(other.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var stores = other.Stores with { Blobs = watched };
             try
             {
@@ -70,7 +70,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         var damaged = PasswordNames.Pack(listed.Key, HashMode.Sha1, 0xFF);
         var bytes = (await other.Stores.Blobs.ReadAsync(damaged, null, None))!.Bytes.ToArray();
         bytes[^9] ^= 1;
-        await other.Stores.Blobs.WriteAsync(damaged, PasswordContent.Binary(bytes), IPasswordBlobs.Anything, None);
+        await other.Stores.Blobs.WriteAsync(damaged, PasswordContent.Binary(bytes), IPasswordBlobs.AnyVersion, None);
         await CopyAsync(rig, other.Replica);
         var after = await VersionsAsync(other);
         Assert.Equal(before.Keys.Order(), after.Keys.Order());
@@ -98,7 +98,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         var name = $"/blob/sha1/{Lines[0][..5]}";
         var stores = other.Stores with
         {
-            Blobs = new WatchedBlobs(other.Stores.Blobs)
+            Blobs = new FaultyBlobs(other.Stores.Blobs)
             {
                 OnWrite = (blob, content) => blob.EndsWith(name, StringComparison.Ordinal) ? Shortened(content) : content,
             },
@@ -106,7 +106,8 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         var error = await Assert.ThrowsAsync<StoreMismatchException>(
             () => CopyAsync(rig, new PasswordReplica("second", stores, PasswordRig.ReleasesOf(stores))));
         Assert.Contains("second", error.Message, StringComparison.Ordinal);
-        Assert.Contains($"{Lines.Length - 1} sha1 hashes, and {Lines.Length} were expected", error.Message, StringComparison.Ordinal);
+        Assert.Contains($"expected {Lines.Length} sha1 hashes with checksum ", error.Message, StringComparison.Ordinal);
+        Assert.Contains($"found {Lines.Length - 1} with ", error.Message, StringComparison.Ordinal);
         Assert.Empty(await other.Releases.ListAsync(None));
         Assert.Equal(ReplicaResult.Lacking, await SwitchAsync(rig, other, PasswordBackend.Blob, "one"));
         Assert.Null(await other.Releases.GetCurrentAsync(None));
@@ -224,7 +225,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
     }
 
     private static async Task<string> TextAsync(PasswordRanges ranges, string prefix) => Encoding.ASCII.GetString(
-        (await ranges.FindAsync(HashMode.Sha1, Parse(prefix), None))!.For(takesGzip: false).Bytes.Span);
+        (await ranges.FindAsync(HashMode.Sha1, Parse(prefix), None))!.For(acceptsGzip: false).Bytes.Span);
 
     private static PasswordRanges Ranges(PasswordStores stores) => new(
         stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);

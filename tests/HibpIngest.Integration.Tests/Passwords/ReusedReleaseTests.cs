@@ -45,7 +45,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
         await before.SendAsync(random, [0x00000, 0x00002], rows: 10);
         await before.WorkAsync();
-        var watched = new WatchedBlobs(rig.Stores.Blobs)
+        var watched = new FaultyBlobs(rig.Stores.Blobs)
         {
             Before = (operation, name) => operation == "Delete" && name.EndsWith(interruptedAt, StringComparison.Ordinal)
                 ? throw new ProcessEndedException() : Task.CompletedTask,
@@ -74,7 +74,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000), [HashMode.Sha1]);
             await before.SendAsync(random, [0x00000, 0x00002], rows: 5);
             await before.WorkAsync();
-            var watched = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = call, IsCarriedOut = isCarriedOut };
+            var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var lines = AppendRig.Lines(random, 0x00000, 0x00001);
             try
             {
@@ -84,7 +84,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
                 // Left as it is: the interrupted deletion, resumed by an import that is interrupted in turn; or the release itself.
-                var crashing = new WatchedBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
+                var crashing = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {
                     await rig.ImportAsync(lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing });
@@ -151,7 +151,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await appends.WorkAsync();
         await replicate.RunAsync(near.Replica, "one", null, None);
         // Its changes are deleted, but not the record that they were copied.
-        var watched = new WatchedBlobs(near.Stores.Blobs)
+        var watched = new FaultyBlobs(near.Stores.Blobs)
         {
             Before = (operation, name) => operation == "Delete" && name.EndsWith("/copied.json", StringComparison.Ordinal)
                 ? throw new ProcessEndedException() : Task.CompletedTask,
@@ -186,7 +186,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var shortened = Encoding.ASCII.GetBytes(
             string.Join("\r\n", rows.Where(row => !row.StartsWith(imported, StringComparison.Ordinal))));
         await rig.Stores.Blobs.WriteAsync(
-            overlay, PasswordContent.Range(RangeGzip.Compress(shortened)), IPasswordBlobs.Anything, None);
+            overlay, PasswordContent.Range(RangeGzip.Compress(shortened)), IPasswordBlobs.AnyVersion, None);
 
         var error = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.RepackAsync());
         Assert.Contains("range 00000", error.Message, StringComparison.Ordinal);
@@ -222,7 +222,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var content = await ranges.FindAsync(mode, prefix, None);
             Assert.Equal(
                 expected.Count > 0 ? string.Join("\r\n", expected) : Encoding.ASCII.GetString(RangeText.OfNothing(mode).Span),
-                Encoding.ASCII.GetString(content!.For(takesGzip: false).Bytes.Span));
+                Encoding.ASCII.GetString(content!.For(acceptsGzip: false).Bytes.Span));
         }
     }
 }

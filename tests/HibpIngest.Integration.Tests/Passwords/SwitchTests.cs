@@ -42,7 +42,7 @@ public sealed class SwitchTests
                 var prefix = prefixes[random.Next(prefixes.Count)];
                 var range = await ranges.FindAsync(
                     mode, int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture), None);
-                var text = Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span);
+                var text = Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span);
                 served.AddOrUpdate(
                     corpora.Single(corpus => corpus.Value.Body(mode, prefix) == text).Key, 1, static (_, count) => count + 1);
                 answered.Release();
@@ -79,7 +79,7 @@ public sealed class SwitchTests
         await rig.Releases.DeleteAsync("one", None);
         // It hasn't refreshed since, and finds its pack deleted.
         var range = await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None);
-        Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), Encoding.ASCII.GetString(range!.For(takesGzip: false).Bytes.Span));
+        Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span));
     }
 
     [Fact]

@@ -244,7 +244,7 @@ public sealed partial class DomainTests
         await using var rig = await StartAsync(dns, files);
         await using var web = await rig.StartWebAsync(dns: dns.Setting);
         var form = $"domain={Domain}&proof={proof}&email={Contact}";
-        var record = Record().Match(await PostAsync(web, "/domains", form, "Publish the proof")).Value;
+        var record = Record().Match(await PostAsync(web, "/domains", form, "Prove that you own the domain")).Value;
         Assert.Equal(rig.Context.Links!.RecordOf(Contact, Domain), record);
         // The web server's file is read by the pipeline only.
         await PostAsync(web, "/domains", $"{form}&published=yes", proof == "dns" ? "was not found" : "The file is being checked");
@@ -464,8 +464,8 @@ public sealed partial class DomainTests
     [InlineData("domain=co.uk&proof=security", "Nobody can prove this domain")]
     [InlineData($"domain={Domain}", "Choose how")]
     [InlineData($"domain={Domain}&proof=magic", "Choose how")]
-    [InlineData($"domain={Domain}&proof=dns", "Write your email address")]
-    [InlineData($"domain={Domain}&proof=file&email=nobody", "Write your email address")]
+    [InlineData($"domain={Domain}&proof=dns", "Enter your email address")]
+    [InlineData($"domain={Domain}&proof=file&email=nobody", "Enter your email address")]
     public async Task Wrong_form_is_refused_with_the_reason(string form, string expected)
     {
         await using var dns = new DnsTestServer();

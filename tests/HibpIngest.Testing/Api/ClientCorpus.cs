@@ -5,7 +5,7 @@ namespace HibpIngest.Testing;
 
 /// <summary>
 /// Made-up Pwned Passwords for testing clients: one password in the middle of its range, one in the first row, one in
-/// the last, one that isn't there, and one whose whole range is empty.
+/// the last, one that is missing from its range, and one whose range is empty.
 /// </summary>
 internal sealed class ClientCorpus
 {
@@ -16,7 +16,7 @@ internal sealed class ClientCorpus
 
     private readonly Dictionary<HashMode, SortedDictionary<string, string[]>> _ranges = [];
 
-    /// <param name="seed">Seeds all hashes that aren't a listed password's.</param>
+    /// <param name="seed">Seed of all hashes except those of <see cref="Passwords"/>.</param>
     public ClientCorpus(int seed)
     {
         var random = new Random(seed);
@@ -35,7 +35,7 @@ internal sealed class ClientCorpus
         new("123456", "7C4A8D09CA3762AF61E59520943DC26494F8941B", "32ED87BDB5FDC5E9CBA88547376818D4", 1, RangePlace.First),
         new("qwerty", "B1B3773A05C0ED0176787A4F1574FF0075F7521E", "2D20D252A479F485CDF5E171D93985BF", 7, RangePlace.Last),
         new("letmein", "B7A875FC1EA228B9061041B7CEC4BD3C52AB3CE3", "BECEDB42EC3C5C7F965255338BE4453C", 0, RangePlace.Within),
-        new("monkey", "AB87D24BDC7452E55738DEB5F868E1F16DEA5ACE", "F2477A144DFF4F216AB81F2AC3E3207D", 0, RangePlace.Nowhere),
+        new("monkey", "AB87D24BDC7452E55738DEB5F868E1F16DEA5ACE", "F2477A144DFF4F216AB81F2AC3E3207D", 0, RangePlace.EmptyRange),
     ];
 
     /// <summary>Rows <c>SUFFIX:COUNT</c> by prefix, in order; the empty range has none.</summary>
@@ -54,7 +54,7 @@ internal sealed class ClientCorpus
 
     private static string[] Rows(ClientPassword password, HashMode mode, Random random)
     {
-        if (password.Place == RangePlace.Nowhere)
+        if (password.Place == RangePlace.EmptyRange)
             return [];
         var hash = password.Hash(mode)[PrefixDigits..];
         var rows = new SortedDictionary<string, long>(StringComparer.Ordinal);
@@ -79,7 +79,7 @@ internal enum RangePlace
     Last,
 
     /// <summary>The range has no row.</summary>
-    Nowhere,
+    EmptyRange,
 }
 
 /// <summary>A password and its count in the corpus; 0: not in it.</summary>

@@ -48,7 +48,7 @@ internal sealed class WebRig : IAsyncDisposable
 
     public static async Task<WebRig> StartAsync(
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
-        TimeProvider? time = null, Action<IServiceCollection>? stand = null, PasswordOptions? passwords = null,
+        TimeProvider? time = null, Action<IServiceCollection>? replaceServices = null, PasswordOptions? passwords = null,
         string? dns = null)
     {
         // The access log is on only in its own tests, so that other tests' stores stay unchanged.
@@ -68,13 +68,13 @@ internal sealed class WebRig : IAsyncDisposable
             {
                 services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 })
                     .AddHibpDns(dns);
-                stand?.Invoke(services);
+                replaceServices?.Invoke(services);
             },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
         return new WebRig(server);
     }
 
-    /// <summary>Creates an API key, with the port that the command uses.</summary>
+    /// <summary>Creates an API key in the store, as 'hibp keys create' does.</summary>
     public async Task<string> AddKeyAsync(
         string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
     {
@@ -115,7 +115,8 @@ internal sealed class WebRig : IAsyncDisposable
     private async Task<WebReply> SendAsync(
         string method, string path, HttpContent? content, string? key, string? agent, (string Name, string Value)[] headers)
     {
-        using var request = new HttpRequestMessage(new HttpMethod(method), new Uri(Address.AbsoluteUri.TrimEnd('/') + path, DangerousAsIs))
+        var uri = new Uri(Address.AbsoluteUri.TrimEnd('/') + path, KeepPathAsWritten);
+        using var request = new HttpRequestMessage(new HttpMethod(method), uri)
         {
             Content = content,
         };
@@ -140,7 +141,7 @@ internal sealed class WebRig : IAsyncDisposable
     }
 
     // Sends the path exactly as written.
-    private static readonly UriCreationOptions DangerousAsIs = new() { DangerousDisablePathAndQueryCanonicalization = true };
+    private static readonly UriCreationOptions KeepPathAsWritten = new() { DangerousDisablePathAndQueryCanonicalization = true };
 
     private static string HashOf(string key) => Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(key)));
 }

@@ -6,6 +6,7 @@ using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Testing;
 
+/// <summary>Builds archives with independent libraries, and reads them with ours.</summary>
 internal static class ArchiveTesting
 {
     public sealed record Text(int TopLevel, string Name, string Content);
@@ -46,8 +47,10 @@ internal static class ArchiveTesting
         var random = new Random(seed);
         var text = new StringBuilder();
         for (var i = 0; i < count; i++)
-            text.Append("user").Append(random.Next(1_000_000))
-            .Append("@example").Append(random.Next(50)).Append(".com:").Append(random.NextInt64()).Append('\n');
+        {
+            text.Append("user").Append(random.Next(1_000_000)).Append("@example").Append(random.Next(50)).Append(".com:")
+                .Append(random.NextInt64()).Append('\n');
+        }
         return text.ToString();
     }
 

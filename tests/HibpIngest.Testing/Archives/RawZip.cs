@@ -11,7 +11,7 @@ internal sealed class RawZip
     private readonly MemoryStream _out = new();
     private readonly List<byte[]> _records = [];
 
-    /// <summary>An entry whose fields can be set one by one; null fields have their true value.</summary>
+    /// <summary>An entry whose fields can be set one by one; a null field gets the correct value.</summary>
     public sealed record Entry(string Name, byte[] Data)
     {
         public ushort Method { get; init; } = 8;
@@ -64,7 +64,7 @@ internal sealed class RawZip
         return AddRecord(entry, at);
     }
 
-    /// <summary>Adds only a central directory record that points to this offset.</summary>
+    /// <summary>Adds a central directory record for an entry at this offset, without writing the entry.</summary>
     public RawZip AddRecord(Entry entry, long at)
     {
         var compressed = Compress(entry);
@@ -108,8 +108,8 @@ internal sealed class RawZip
         return this;
     }
 
-    /// <summary>Adds only a central directory record, for an earlier entry's data or for none.</summary>
-    public RawZip AddRecord(byte[] record)
+    /// <summary>Adds raw bytes as a central directory record.</summary>
+    public RawZip AddRawRecord(byte[] record)
     {
         _records.Add(record);
         return this;

@@ -34,7 +34,7 @@ public abstract class PasswordAppendsContract
         var done = NewTransaction("two") with
         {
             State = AppendState.Done,
-            SentAt = Noon.AddSeconds(1),
+            MessageSentAt = Noon.AddSeconds(1),
             Release = "2026-11",
             DoneAt = Noon.AddHours(2),
         };
@@ -52,14 +52,14 @@ public abstract class PasswordAppendsContract
         var sent = NewTransaction("one");
         await store.AddAsync(sent, None);
         var first = await FoundAsync(store, sent);
-        var confirmed = await store.UpdateAsync(first with { State = AppendState.Confirmed, SentAt = Noon }, None);
+        var confirmed = await store.UpdateAsync(first with { State = AppendState.Confirmed, MessageSentAt = Noon }, None);
         Assert.NotNull(confirmed);
         Assert.NotEqual(first.ETag, confirmed.ETag);
         Assert.Null(await store.UpdateAsync(first with { State = AppendState.Done }, None));
-        var done = await store.UpdateAsync(confirmed with { State = AppendState.Done, SentAt = null }, None);
+        var done = await store.UpdateAsync(confirmed with { State = AppendState.Done, MessageSentAt = null }, None);
         Assert.NotNull(done);
         var found = await FoundAsync(store, sent);
-        Assert.Equal((AppendState.Done, null, done.ETag), (found.State, found.SentAt, found.ETag));
+        Assert.Equal((AppendState.Done, null, done.ETag), (found.State, found.MessageSentAt, found.ETag));
 
         const int Writers = 8;
         var written = await Task.WhenAll(Enumerable.Range(1, Writers).Select(
@@ -81,7 +81,7 @@ public abstract class PasswordAppendsContract
         Assert.NotNull(await store.ReadRowsAsync(sent.Id, 0, 3, None));
         Assert.True(await store.DeleteAsync(changed, None));
         Assert.Null(await store.ReadRowsAsync(sent.Id, 0, 3, None));
-        Assert.Null(await store.FindAsync(sent.Subscription, sent.Id, None));
+        Assert.Null(await store.FindAsync(sent.Submitter, sent.Id, None));
         Assert.False(await store.DeleteAsync(changed, None));
         Assert.Null(await store.UpdateAsync(changed, None));
     }
@@ -100,7 +100,7 @@ public abstract class PasswordAppendsContract
     }
 
     [Fact]
-    public async Task Transactions_of_all_subscriptions_are_listed()
+    public async Task Transactions_of_all_submitters_are_listed()
     {
         var store = await NewCreatedAsync();
         AppendTransaction[] added = [.. Enumerable.Range(0, 30).Select(i => NewTransaction($"{i % 3:x64}"))];
@@ -111,9 +111,9 @@ public abstract class PasswordAppendsContract
 
     private static readonly DateTimeOffset Noon = new(2026, 11, 21, 12, 0, 0, TimeSpan.Zero);
 
-    private static AppendTransaction NewTransaction(string subscription) => new()
+    private static AppendTransaction NewTransaction(string submitter) => new()
     {
-        Subscription = subscription,
+        Submitter = submitter,
         Id = Guid.NewGuid(),
         CreatedAt = Noon,
         Sha1Rows = 3,
@@ -125,7 +125,7 @@ public abstract class PasswordAppendsContract
         transaction with { ETag = null, PartsDone = transaction.PartsDone.IsEmpty ? default : transaction.PartsDone };
 
     private static async Task<AppendTransaction> FoundAsync(IPasswordAppends store, AppendTransaction sent) =>
-        await store.FindAsync(sent.Subscription, sent.Id, None) ?? throw new InvalidOperationException("it is not there");
+        await store.FindAsync(sent.Submitter, sent.Id, None) ?? throw new InvalidOperationException("it is not there");
 
     private async Task<IPasswordAppends> NewCreatedAsync()
     {

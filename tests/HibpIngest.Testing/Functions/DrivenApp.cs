@@ -3,7 +3,7 @@ using Azure.Storage.Queues;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The pipeline's Functions app driven by the trigger packages alone, or by a whole Functions host.</summary>
+/// <summary>The pipeline's Functions app, driven by the trigger listeners alone or by a whole Functions host.</summary>
 internal abstract class DrivenApp : IAsyncDisposable
 {
     /// <summary>Names the start script of a real host, called as <c>SCRIPT APPDIR --port N</c>.</summary>
@@ -94,7 +94,7 @@ internal abstract class DrivenApp : IAsyncDisposable
 /// <summary>The app driven by the trigger listeners alone.</summary>
 internal sealed class ListenedApp : DrivenApp
 {
-    // A real host does it every minute.
+    // A real host sweeps every minute.
     private static readonly TimeSpan SweepEvery = TimeSpan.FromSeconds(5);
 
     private readonly FunctionsHost _host;
@@ -139,6 +139,7 @@ internal sealed class ListenedApp : DrivenApp
 
     public override Task RestartAsync() => _host.ReplaceWorkerAsync(_host.StopWorkerAsync);
 
+    // Listeners keep no state under the app's folder, so a restart is equivalent.
     public override Task MoveAsync() => RestartAsync();
 
     public override async ValueTask DisposeAsync()

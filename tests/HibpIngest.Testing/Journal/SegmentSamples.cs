@@ -8,6 +8,9 @@ internal static class SegmentSamples
 {
     public const string Name = "1/abc.0000000001.alog";
 
+    /// <summary>Number of the first slice that <see cref="WriteAsync"/> writes.</summary>
+    public const int FirstSlice = 5;
+
     private const string Letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_+";
 
     public static SegmentFacts Facts(long first, long last, int sliceRows = LoadSettings.DefaultSliceRows) => new()
@@ -50,7 +53,7 @@ internal static class SegmentSamples
         return rows;
     }
 
-    /// <summary>Writes a segment of these rows, cut into slices numbered from 5.</summary>
+    /// <summary>Writes a segment of these rows, cut into slices numbered from <see cref="FirstSlice"/>.</summary>
     public static async Task<(byte[] Bytes, SegmentSeal Seal)> WriteAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int sliceRows, BlockCodec codec = BlockCodec.Lz4, long first = 1,
         SegmentFacts? facts = null)
@@ -58,7 +61,7 @@ internal static class SegmentSamples
         using var output = new MemoryStream();
         using var writer = new SegmentWriter(output, facts ?? Facts(first, first + rows.Count - 1, sliceRows), codec);
         var batch = new AccountBatch(sliceRows);
-        var slice = 5;
+        var slice = FirstSlice;
         foreach (var part in rows.Chunk(sliceRows))
         {
             Fill(batch, first, part);

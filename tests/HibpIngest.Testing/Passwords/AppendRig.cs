@@ -91,7 +91,7 @@ internal sealed class AppendRig
         }
         var transaction = new AppendTransaction
         {
-            Subscription = "somebody",
+            Submitter = "somebody",
             Id = id,
             State = AppendState.Confirmed,
             CreatedAt = TimeProvider.System.GetUtcNow(),
@@ -101,7 +101,7 @@ internal sealed class AppendRig
         await _rig.Appends.WriteRowsAsync(id, AppendRows.Write(added[HashMode.Sha1], added[HashMode.Ntlm]), CancellationToken.None);
         await _rig.Appends.AddAsync(transaction, CancellationToken.None);
         await _rig.AppendQueue.SendAsync(
-            new AppendMessage(transaction.Subscription, id).ToJson(), TimeSpan.Zero, CancellationToken.None);
+            new AppendMessage(transaction.Submitter, id).ToJson(), TimeSpan.Zero, CancellationToken.None);
         return transaction;
     }
 
@@ -134,7 +134,7 @@ internal sealed class AppendRig
     }
 
     public async Task<AppendTransaction?> FindAsync(AppendTransaction transaction) =>
-        await _rig.Appends.FindAsync(transaction.Subscription, transaction.Id, CancellationToken.None);
+        await _rig.Appends.FindAsync(transaction.Submitter, transaction.Id, CancellationToken.None);
 
     private static byte[] Bytes(Random random, int count)
     {

@@ -10,12 +10,12 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Uploaded Pwned Passwords files, in containers and queues of their own. It plays the host's part one message at a
-/// time, so that a test controls the order.
+/// Imports dropped Pwned Passwords files in containers and queues of its own. It processes one message at a time in place
+/// of a host, so that a test controls the order.
 /// </summary>
 internal sealed class DropRig : IDisposable
 {
-    // Longer than any test takes.
+    // Longer than any test runs.
     private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(10);
 
     private readonly string _connection;
@@ -61,7 +61,7 @@ internal sealed class DropRig : IDisposable
         return rig;
     }
 
-    public Worker Open(WatchedBlobs? watched = null, IPasswordDrops? drops = null, CollectingLogger? log = null)
+    public Worker Open(FaultyBlobs? watched = null, IPasswordDrops? drops = null, CollectingLogger? log = null)
     {
         var blobs = (IPasswordBlobs?)watched ?? _account.PasswordBlobs;
         drops ??= watched is null ? Drops : new WatchedDrops(Drops, watched);
@@ -113,9 +113,9 @@ internal sealed class DropRig : IDisposable
         public Task SweepAsync() => sweep.RunAsync(TimeSpan.Zero, CancellationToken.None);
 
         /// <summary>Processes up to this many messages; a failed one becomes visible again.</summary>
-        public async Task PumpAsync(int most = int.MaxValue)
+        public async Task PumpAsync(int maxMessages = int.MaxValue)
         {
-            while (most > 0 && await rig.Queue.ReceiveAsync(1, Visibility, CancellationToken.None) is [var message])
+            while (maxMessages > 0 && await rig.Queue.ReceiveAsync(1, Visibility, CancellationToken.None) is [var message])
             {
                 try
                 {
@@ -127,11 +127,13 @@ internal sealed class DropRig : IDisposable
                     throw;
                 }
                 await rig.Queue.DeleteAsync(message, CancellationToken.None);
-                most--;
+                maxMessages--;
             }
         }
 
-        /// <summary>Does everything that is still to be done, however late; rejected messages stay.</summary>
+        /// <summary>
+        /// Processes messages and sweeps until no drop and no import is left, at most four rounds. Rejected messages stay in the queue.
+        /// </summary>
         public async Task FinishAsync()
         {
             const int MaxRounds = 4;

@@ -1,7 +1,7 @@
 namespace HibpIngest.Testing;
 
 /// <summary>Uploaded files of the process whose container is watched.</summary>
-internal sealed class WatchedDrops(IPasswordDrops drops, WatchedBlobs process) : IPasswordDrops
+internal sealed class WatchedDrops(IPasswordDrops drops, FaultyBlobs process) : IPasswordDrops
 {
     /// <summary>Called before each read.</summary>
     public Func<Task>? OnRead { get; init; }
@@ -11,16 +11,16 @@ internal sealed class WatchedDrops(IPasswordDrops drops, WatchedBlobs process) :
     public IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken) => drops.ListAsync(cancellationToken);
 
     public Task<DroppedPasswords?> FindAsync(string name, CancellationToken cancellationToken) =>
-        process.CallAsync(() => drops.FindAsync(name, cancellationToken));
+        process.CountAsync(() => drops.FindAsync(name, cancellationToken));
 
     public async Task<ReadOnlyMemory<byte>?> ReadAsync(
         DroppedPasswords file, long offset, int length, CancellationToken cancellationToken)
     {
         if (OnRead is not null)
             await OnRead();
-        return await process.CallAsync(() => drops.ReadAsync(file, offset, length, cancellationToken));
+        return await process.CountAsync(() => drops.ReadAsync(file, offset, length, cancellationToken));
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>
-        process.CallAsync(() => drops.DeleteAsync(file, cancellationToken));
+        process.CountAsync(() => drops.DeleteAsync(file, cancellationToken));
 }

@@ -156,7 +156,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
         {
             var throttle = throttles[partition.StorageAccount];
             await (inFlight is null
-                ? throttle.SendPatientlyAsync(
+                ? throttle.SendWithoutTimeoutAsync(
                     partition.Table, partition.Key, entities, () => service.SendAsync(number, entities), CancellationToken.None)
                 : throttle.SendAsync(partition.Table, partition.Key, entities, inFlight, () => service.SendAsync(number, entities)));
         }

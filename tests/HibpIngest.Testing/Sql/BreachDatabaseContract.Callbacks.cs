@@ -27,7 +27,7 @@ public abstract partial class BreachDatabaseContract
         var first = (await Database.FindCallSliceAsync(load.Id, 1, None))!;
         Assert.Equal(
             ("Adobe", load.Mark, false, false, 1L, 3L, 3),
-            (first.Breach.Name, first.Mark, first.Purged, first.IsLookedThrough, first.Slice.First, first.Slice.Last, first.Slice.Count));
+            (first.Breach.Name, first.Mark, first.Purged, first.IsSearched, first.Slice.First, first.Slice.Last, first.Slice.Count));
         Assert.Empty(first.CalledMarks);
         await Database.SetHiddenAsync("Adobe", true, None);
         Assert.Null(await Database.FindCallSliceAsync(load.Id, 1, None));
@@ -37,12 +37,12 @@ public abstract partial class BreachDatabaseContract
         await Database.SetCallErrorAsync(load.Id, "no\nkey", failed: false, None);
         await Database.MarkCallMessagesSentAsync(load.Id, None);
         var calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
-        Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsLookedThrough));
+        Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsSearched));
         // Two workers evaluated the same slice: the second records nothing.
         Assert.Equal([Client, 9], (await Database.RecordCallSliceAsync(
             load.Id, 1, new Dictionary<int, int> { [9] = 2, [Client] = 3 }, None))!);
         Assert.Null(await OpenAnother().RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int> { [Client] = 3 }, None));
-        Assert.True((await Database.FindCallSliceAsync(load.Id, 1, None))!.IsLookedThrough);
+        Assert.True((await Database.FindCallSliceAsync(load.Id, 1, None))!.IsSearched);
         Assert.Equal([2, 3], (await Database.ListCallSlicesAsync(load.Id, None)).Select(slice => slice.Number));
         // One client has a message on its way; the other's last one was sent long ago.
         Time.Advance(MessageIsLostAfter);
@@ -52,7 +52,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty((await Database.RecordCallSliceAsync(load.Id, 3, new Dictionary<int, int>(), None))!);
         calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
         Assert.Equal(
-            (true, 8L, 0L, 8L, 0L, null), (calls.IsLookedThrough, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error));
+            (true, 8L, 0L, 8L, 0L, null), (calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error));
         Assert.Equal(4, await CountAsync("callbacks"));
     }
 
@@ -66,7 +66,7 @@ public abstract partial class BreachDatabaseContract
             await Task.WhenAll(Enumerable.Range(1, 4).Select(one => Task.Run(() => (one % 2 == 0 ? Database : another)
                 .RecordCallSliceAsync(load, 1 + (one / 3), new Dictionary<int, int> { [Client] = 1 }, None))));
             var calls = (await Database.GetLoadAsync(load, None))!.Calls!;
-            Assert.Equal((true, 2L), (calls.IsLookedThrough, calls.Calls));
+            Assert.Equal((true, 2L), (calls.IsSearched, calls.Calls));
         }
     }
 

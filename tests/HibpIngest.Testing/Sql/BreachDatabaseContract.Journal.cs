@@ -173,7 +173,7 @@ public abstract partial class BreachDatabaseContract
         var found = (await Database.GetLoadAsync(load, None))!;
         Assert.Equal((waits, !waits), (found.AwaitsJournal, found.IsJournaled));
         var entry = (await Database.GetJournalEntryAsync(load, None))!;
-        Assert.Equal((found.JournalVersion, found.JournaledVersion), (entry.Version, entry.JournaledVersion));
+        Assert.Equal((found.ChangedVersion, found.JournaledVersion), (entry.Version, entry.JournaledVersion));
         Assert.True(waits ? entry.Version > before : entry.Version == before || before == 0, $"{entry.Version}, {before}");
         await Database.MarkJournalMessageSentAsync(load, None);
         Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.JournalMessageAt);

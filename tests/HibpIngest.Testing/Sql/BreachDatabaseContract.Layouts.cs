@@ -310,7 +310,7 @@ public abstract partial class BreachDatabaseContract
         for (var slice = 1; slice <= 3; slice++)
             await Database.BeginSliceAsync(load.Id, slice, $"{Me}{slice}", SliceLease, MaxTries, None);
         await Database.CompleteSliceAsync(load.Id, 1, $"{Me}1", 3, 0, None);
-        await Database.ReturnSliceTryAsync(load.Id, 3, $"{Me}3", null, null, None);
+        await Database.RefundSliceAttemptAsync(load.Id, 3, $"{Me}3", null, null, None);
         Assert.Equal([new HeldSlice(load.Id, 2, $"{Me}2")], await Database.ListHeldSlicesAsync(None));
         Time.Advance(SliceLease);
         Assert.Empty(await Database.ListHeldSlicesAsync(None));

@@ -171,7 +171,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Done, await Database.FinishAllAsync(older.Id, Send, None));
         Assert.Equal(
             ["boss@example.org for example.com, 2 accounts", "user1@example.com", "user3@example.com"],
-            Show(await NotificationsAsync(newer.Id)).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
+            Format(await NotificationsAsync(newer.Id))
+                .Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
         Assert.Empty(await NotificationsAsync(older.Id));
     }
 
@@ -224,12 +225,12 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(3));
         await MatchAsync(load.Id);
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayContinue: true),
+        Assert.Equal(new NotificationOutcome(Recorded: true, MayContinue: true),
             await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
             None));
         await Database.MarkMessageSentAsync(load.Id, None);
         await Database.SetHiddenAsync("Adobe", hidden: true, None);
-        Assert.Equal(new NotificationEnd(Recorded: true, MayContinue: false),
+        Assert.Equal(new NotificationOutcome(Recorded: true, MayContinue: false),
             await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
             None));
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
@@ -274,19 +275,19 @@ public abstract partial class BreachDatabaseContract
         var two = await UpsertAsync(Numbered(40), "Bold");
         await MatchAsync(one.Id);
         await MatchAsync(two.Id);
-        var order = new ClaimOrder(Me, Lease, Limit: 20, PerSecond: 10, Ahead: TimeSpan.FromSeconds(3));
+        var order = new ClaimOrder(Me, Lease, Limit: 20, PerSecond: 10, MaxLeadTime: TimeSpan.FromSeconds(3));
         var first = await Database.ClaimNotificationsAsync(one.Id, 1, 40, order, None);
-        Assert.Equal((20, TimeSpan.Zero, true), (first.Claimed.Count, first.StartsIn, first.More));
+        Assert.Equal((20, TimeSpan.Zero, true), (first.Claimed.Count, first.StartsIn, first.HasMore));
         var second = await OpenAnother().ClaimNotificationsAsync(two.Id, 1, 15, order with { Owner = Other }, None);
-        Assert.Equal((15, TimeSpan.FromSeconds(2), false), (second.Claimed.Count, second.StartsIn, second.More));
+        Assert.Equal((15, TimeSpan.FromSeconds(2), false), (second.Claimed.Count, second.StartsIn, second.HasMore));
         // The next free time is 3.5 s ahead, beyond the longest wait: nothing is claimed, and no time is reserved.
         for (var again = 0; again < 2; again++)
         {
             var none = await Database.ClaimNotificationsAsync(two.Id, 16, 40, order, None);
-            Assert.Equal((0, TimeSpan.FromSeconds(3.5)), (none.Claimed.Count, none.NoneBefore));
+            Assert.Equal((0, TimeSpan.FromSeconds(3.5)), (none.Claimed.Count, none.RetryAfter));
         }
         // Without anything to claim, no time is reserved either.
-        Assert.Null((await Database.ClaimNotificationsAsync(two.Id, 1, 15, order, None)).NoneBefore);
+        Assert.Null((await Database.ClaimNotificationsAsync(two.Id, 1, 15, order, None)).RetryAfter);
         Time.Advance(TimeSpan.FromSeconds(1));
         Assert.Equal(TimeSpan.FromSeconds(2.5), (await Database.ClaimNotificationsAsync(two.Id, 16, 17, order, None)).StartsIn);
         // Unused time is not saved up: a week later there is no burst.
@@ -308,7 +309,7 @@ public abstract partial class BreachDatabaseContract
         var another = OpenAnother();
         var starts = await Task.WhenAll(Enumerable.Range(0, Each * 4).Select(i => Task.Run(async () =>
             (await (i % 2 == 0 ? Database : another).ClaimNotificationsAsync(
-                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, Ahead: TimeSpan.FromMinutes(5)),
+                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, MaxLeadTime: TimeSpan.FromMinutes(5)),
                     None)).StartsIn)));
         Assert.Equal(Enumerable.Range(0, Each * 4).Select(i => TimeSpan.FromSeconds(i / 10.0)), starts.Order());
     }
@@ -322,32 +323,32 @@ public abstract partial class BreachDatabaseContract
         var pause = TimeSpan.FromMinutes(5);
         var giveUp = TimeSpan.FromDays(3);
         var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None);
-        Assert.Equal(new NotificationEnd(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
+        Assert.Equal(new NotificationOutcome(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
             giveUp, None));
-        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause, giveUp,
-            None));
+        Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause,
+            giveUp, None));
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None);
         Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
         Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Null((await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
         Time.Advance(pause - TimeSpan.FromSeconds(1));
-        Assert.Empty(await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
+        Assert.Empty(await Database.EndDeferralsAsync(load.Id, 10, None));
         Time.Advance(TimeSpan.FromSeconds(1));
-        Assert.Equal([2], await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
-        Assert.Empty(await Database.ClaimDueNotificationsAsync(load.Id, 10, None));
+        Assert.Equal([2], await Database.EndDeferralsAsync(load.Id, 10, None));
+        Assert.Empty(await Database.EndDeferralsAsync(load.Id, 10, None));
         Assert.Equal(2, (await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
 
         var again = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
         Assert.Equal((1, 1), (again.Deferrals, again.Attempts));
         Time.Advance(giveUp - pause - TimeSpan.FromSeconds(1));
-        Assert.Equal(new NotificationEnd(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
+        Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
             None));
         Time.Advance(pause);
         // A message claims due notifications as well.
         Assert.Equal(2, Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed).Deferrals);
-        Assert.Equal(new NotificationEnd(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause,
-            giveUp, None));
+        Assert.Equal(new NotificationOutcome(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1",
+            pause, giveUp, None));
         Assert.Equal(new NotificationCounts(0, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
         Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
     }
@@ -387,7 +388,7 @@ public abstract partial class BreachDatabaseContract
             var claimed = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None)).Claimed);
             Assert.False((await Database.CompleteNotificationAsync(claimed.Id, "another owner", refusal, None)).Recorded);
             Assert.Equal(
-                new NotificationEnd(Recorded: true, MayContinue: true, refusal is not null, expected[i]),
+                new NotificationOutcome(Recorded: true, MayContinue: true, refusal is not null, expected[i]),
                 await Database.CompleteNotificationAsync(claimed.Id, Me, refusal, None));
         }
     }

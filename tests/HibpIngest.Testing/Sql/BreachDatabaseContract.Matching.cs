@@ -28,7 +28,7 @@ public abstract partial class BreachDatabaseContract
                 "user2@example.com",
                 "user2@example.com for example.com, 5 accounts",
             ],
-            Show(notifications).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
+            Format(notifications).Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
         Assert.Equal([1, 2, 3, 4, 5], notifications.Select(notification => notification.Number));
         Assert.Equal(5, notifications.Select(notification => notification.Id).Distinct().Count());
         Assert.Equal([2, 3], (await Database.ListNotificationsAsync(load.Id, 2, 3, None)).Select(notification => notification.Number));
@@ -80,7 +80,8 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(6, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
         Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
         Assert.Null(await Database.FinishMatchingAsync(load.Id, false, false, None));
-        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(load.Id)));
+        Assert.Equal(
+            ["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Format(await NotificationsAsync(load.Id)));
     }
 
     [Fact]
@@ -96,7 +97,8 @@ public abstract partial class BreachDatabaseContract
         await RepairInsertsAsync("load_domains");
         Assert.Equal(0, (await Database.GetLoadAsync(load.Id, None))!.MatchedPosition);
         Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
-        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(load.Id)));
+        Assert.Equal(
+            ["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Format(await NotificationsAsync(load.Id)));
     }
 
     [Fact]
@@ -108,7 +110,7 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync("boss@example.org for example.com", "boss@example.org for other.example", "user5@example.com");
         Assert.True(await Database.MatchRowsAsync(load.Id, 4, 6, None));
         Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
-        Assert.Equal(["1: chief@example.org for example.com, 5 accounts"], Show(await NotificationsAsync(load.Id)));
+        Assert.Equal(["1: chief@example.org for example.com, 5 accounts"], Format(await NotificationsAsync(load.Id)));
         var next = await UpsertAsync(Numbered(6), blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Notifying, await MatchAsync(next.Id));
         Assert.Equal(2, (await NotificationsAsync(next.Id)).Count);
@@ -127,7 +129,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             ["1: user1@example.com", "2: boss@example.org for example.com, 2 accounts",
                 "3: boss@example.org for other.example, 1 accounts"],
-            Show(await NotificationsAsync(load.Id)));
+            Format(await NotificationsAsync(load.Id)));
     }
 
     [Fact]
@@ -141,7 +143,7 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync("user2@example.com");
         var second = await UpsertAsync(Numbered(5), blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Notifying, await MatchAsync(second.Id));
-        Assert.Equal(["1: user2@example.com"], Show(await NotificationsAsync(second.Id)));
+        Assert.Equal(["1: user2@example.com"], Format(await NotificationsAsync(second.Id)));
         Assert.Equal(publishedAt, (await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
         var third = await UpsertAsync(Numbered(5), blob: Blob("Adobe.3.zip"));
         Assert.Equal(LoadState.Done, await MatchAsync(third.Id, hold: true));
@@ -192,8 +194,9 @@ public abstract partial class BreachDatabaseContract
 
         var next = await UpsertAsync(["user9@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Notifying, await MatchAsync(next.Id));
-        Assert.Equal(["1: user2@example.com", "2: boss@example.org for example.com, 2 accounts"], Show(await NotificationsAsync(next.Id)));
-        Assert.Equal(["1: user1@example.com"], Show(await NotificationsAsync(failed.Id)));
+        Assert.Equal(
+            ["1: user2@example.com", "2: boss@example.org for example.com, 2 accounts"], Format(await NotificationsAsync(next.Id)));
+        Assert.Equal(["1: user1@example.com"], Format(await NotificationsAsync(failed.Id)));
         Assert.Equal(LoadState.Notifying, await Database.ResumeLoadAsync(failed.Id, None));
         Assert.True(await Database.TryFinishLoadAsync(failed.Id, None));
     }
@@ -229,7 +232,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Held, await MatchAsync(load.Id, hold: true));
         var after = await NotificationsAsync(load.Id);
         Assert.Equal(before, after.Take(3));
-        Assert.Equal(["4: user3@example.com", "5: boss@example.org for example.com, 4 accounts"], Show(after.Skip(3)));
+        Assert.Equal(["4: user3@example.com", "5: boss@example.org for example.com, 4 accounts"], Format(after.Skip(3)));
     }
 
     [Fact]
@@ -246,7 +249,7 @@ public abstract partial class BreachDatabaseContract
         await CompleteSlicesAsync(newer.Id);
         await Database.TryStartMatchingAsync(newer.Id, None);
         await MatchAsync(newer.Id);
-        Assert.Equal(["1: user2@example.com", "2: user1@example.com"], Show(await NotificationsAsync(newer.Id)));
+        Assert.Equal(["1: user2@example.com", "2: user1@example.com"], Format(await NotificationsAsync(newer.Id)));
     }
 
     [Fact]
@@ -297,7 +300,7 @@ public abstract partial class BreachDatabaseContract
         async Task<List<int>> ClaimAsync(string owner, int first, int last, bool othersHeld)
         {
             var claims = await Database.ClaimNotificationsAsync(load.Id, first, last, owner, Lease, None);
-            Assert.Equal(othersHeld, claims.OthersHeld);
+            Assert.Equal(othersHeld, claims.HeldByOthers);
             return [.. claims.Claimed.Select(notification => notification.Number)];
         }
     }

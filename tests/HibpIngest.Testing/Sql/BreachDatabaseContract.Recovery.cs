@@ -26,7 +26,7 @@ public abstract partial class BreachDatabaseContract
         });
         Assert.Equal(
             (Published, Published, order.StartedAt, order.Blob, 5, 1.0),
-            (load.PublishedAt, load.FinishedAt, load.StartedAt, load.Blob, load.Slices.Done, load.SearchablePart));
+            (load.PublishedAt, load.FinishedAt, load.StartedAt, load.Blob, load.Slices.Done, load.SearchableFraction));
         Assert.Equal(order.Settings, load.Settings);
         Assert.Equal(
             order.Slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)),
@@ -138,7 +138,7 @@ public abstract partial class BreachDatabaseContract
         await Database.RecoverLoadAsync(
             order with { Breach = order.Breach with { Metadata = new BreachMetadata(), Hidden = true, IsReported = false } }, None);
         Assert.True((await Database.GetBreachAsync("Adobe", None))!.Hidden);
-        Assert.True(await Database.GetLoadAsync(id, None) is { AwaitsJournal: true, JournaledVersion: 70, JournalVersion: > 70 });
+        Assert.True(await Database.GetLoadAsync(id, None) is { AwaitsJournal: true, JournaledVersion: 70, ChangedVersion: > 70 });
     }
 
     [Fact]

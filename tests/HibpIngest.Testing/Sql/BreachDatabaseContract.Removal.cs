@@ -114,7 +114,8 @@ public abstract partial class BreachDatabaseContract
         Assert.True(left is { LastPosition: 6, Slices.Done: 2, Removing: false, PublishedAt: not null });
         Assert.Equal((6, 2), (await CountAsync("rows"), await CountAsync("slices")));
         // Subscribers notified by the old load are notified again, as if it had been removed before the upload.
-        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Show(await NotificationsAsync(fresh.Id)));
+        Assert.Equal(
+            ["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Format(await NotificationsAsync(fresh.Id)));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags & BreachFlags.Sensitive));
         Assert.Equal([(int)fresh.Id], breach.Marks);

@@ -23,11 +23,11 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([new("user1@example.com", null)], await ListAsync());
         Assert.Empty(await Database.ListSuppressionsAsync(None));
         Assert.Equal(new(new("user1@example.com", null), IsVerified: true), await Database.FindSubscriptionAsync(due.Subscription, None));
-        // It is matched as an imported one is, and its mails name it.
+        // The subscription is matched like an imported one, and its notifications carry its id.
         var load = await UpsertAsync(Numbered(5));
         await MatchAsync(load.Id);
         Assert.Equal(due.Subscription, (await NotificationsAsync(load.Id)).Single().Subscription);
-        // A repeated command reports its mail until that is recorded; another one finds no request.
+        // A redelivered command returns its mail until the mail is recorded; a new command finds no request.
         Assert.Equal(due, await Database.VerifySubscriptionAsync(verify, due.Subscription, [Hashes.HashOf(due.Email)], None));
         await Database.RecordCommandMailAsync(verify, None);
         Assert.Null(await Database.VerifySubscriptionAsync(verify, due.Subscription, [Hashes.HashOf(due.Email)], None));
@@ -35,7 +35,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Request_is_counted_once_and_extended_by_the_next()
+    public async Task Request_counts_against_the_mail_limit_once_per_command()
     {
         var command = Guid.NewGuid();
         var due = await RequestAsync(command);
@@ -85,7 +85,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Limits_and_requests_end_with_their_time()
+    public async Task Requests_and_mail_limits_expire()
     {
         var month = new MailLimit("month", TimeSpan.FromDays(30), 1);
         var first = await RequestAsync(Guid.NewGuid(), OnePerHour[0], month);
@@ -108,32 +108,50 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Proof_of_a_domain_is_checked_fails_and_is_deleted()
+    public async Task Failed_check_keeps_the_first_failure_time_until_a_check_succeeds()
     {
-        DomainProof good = new(new string('a', 64), "example.com", ProofKind.Dns);
-        DomainProof bad = new(DomainProof.HolderOf(Guid.NewGuid()), "example.net", ProofKind.Webmaster);
+        DomainProof proof = new(DomainProof.HolderOf(Guid.NewGuid()), "example.net", ProofKind.Webmaster);
         var start = Time.GetUtcNow();
-        await Database.PutProofAsync(good, None);
-        await Database.PutProofAsync(bad, None);
+        await Database.PutProofAsync(proof, None);
         Time.Advance(Week);
-        await Database.RecordCheckAsync(new CheckedProof(bad, start, null), succeeded: false, None);
+        await Database.RecordCheckAsync(new CheckedProof(proof, start, null), succeeded: false, None);
         Time.Advance(Week);
-        await Database.RecordCheckAsync(new CheckedProof(bad, start, start + Week), succeeded: false, None);
-        await Database.PutProofAsync(good with { Kind = ProofKind.File }, None);
-        var replaced = new CheckedProof(good with { Kind = ProofKind.File }, start + Week + Week, null);
-        var failed = new CheckedProof(bad, start, start + Week);
-        Assert.Equal([replaced, failed], await Database.ListProofsAsync(None));
-        // What is based on an older list changes nothing.
-        await Database.RecordCheckAsync(new CheckedProof(good, start, null), succeeded: false, None);
-        Assert.False(await Database.EndProofAsync(new CheckedProof(good, start, null), None));
-        Assert.Equal([replaced, failed], await Database.ListProofsAsync(None));
+        var failed = new CheckedProof(proof, start, start + Week);
+        await Database.RecordCheckAsync(failed, succeeded: false, None);
+        Assert.Equal([failed], await Database.ListProofsAsync(None));
         await Database.RecordCheckAsync(failed, succeeded: true, None);
-        await Database.DeleteProofAsync(good.Holder, good.Domain, None);
-        Assert.Equal([new CheckedProof(bad, start + Week + Week, null)], await Database.ListProofsAsync(None));
+        Assert.Equal([new CheckedProof(proof, start + Week + Week, null)], await Database.ListProofsAsync(None));
     }
 
     [Fact]
-    public async Task Proof_ends_with_its_subscription_but_not_with_a_request_to_renew_it()
+    public async Task Check_of_a_replaced_proof_is_ignored()
+    {
+        DomainProof proof = new(new string('a', 64), "example.com", ProofKind.Dns);
+        var start = Time.GetUtcNow();
+        await Database.PutProofAsync(proof, None);
+        Time.Advance(Week);
+        await Database.PutProofAsync(proof with { Kind = ProofKind.File }, None);
+        var replaced = new CheckedProof(proof with { Kind = ProofKind.File }, start + Week, null);
+        Assert.Equal([replaced], await Database.ListProofsAsync(None));
+        // The results of a check that started before the proof was replaced.
+        await Database.RecordCheckAsync(new CheckedProof(proof, start, null), succeeded: false, None);
+        Assert.False(await Database.EndProofAsync(new CheckedProof(proof, start, null), None));
+        Assert.Equal([replaced], await Database.ListProofsAsync(None));
+    }
+
+    [Fact]
+    public async Task Deleted_proof_is_not_listed()
+    {
+        DomainProof deleted = new(new string('a', 64), "example.com", ProofKind.Dns);
+        DomainProof kept = new(DomainProof.HolderOf(Guid.NewGuid()), "example.net", ProofKind.Webmaster);
+        await Database.PutProofAsync(deleted, None);
+        await Database.PutProofAsync(kept, None);
+        await Database.DeleteProofAsync(deleted.Holder, deleted.Domain, None);
+        Assert.Equal([kept], (await Database.ListProofsAsync(None)).Select(one => one.Proof));
+    }
+
+    [Fact]
+    public async Task Ending_a_proof_removes_its_subscription_and_keeps_a_pending_renewal()
     {
         await ImportAsync("user2@example.com");
         var wanted = new SubscriptionRequest("user1@example.com", "example.com", ProofKind.Dns);
@@ -169,14 +187,14 @@ public abstract partial class BreachDatabaseContract
     public async Task Request_of_a_domain_becomes_a_subscription_with_a_proof()
     {
         var wanted = new SubscriptionRequest("admin@example.com", "example.com", ProofKind.Dns);
-        var own = await RequestAsync(Guid.NewGuid(), new MailLimit("none", Week, 10));
+        var own = await RequestAsync(Guid.NewGuid(), new MailLimit("sign-in", Week, 10));
         var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
         Assert.NotEqual(own.Subscription, due.Subscription);
         Assert.Equal(
             due.Subscription,
             (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted with { Proof = ProofKind.File }, [], Week, None)).Due!
                 .Subscription);
-        Assert.Equal(new RequestOutcome(null), await SignInAsync(new MailLimit("none", Week, 0)));
+        Assert.Equal(new RequestOutcome(null), await SignInAsync(new MailLimit("sign-in", Week, 0)));
         Assert.Equal(
             new KnownSubscription(new(wanted.Email, wanted.Domain), IsVerified: false, ProofKind.File),
             await Database.FindSubscriptionAsync(due.Subscription, None));
@@ -187,18 +205,28 @@ public abstract partial class BreachDatabaseContract
         var holder = DomainProof.HolderOf(due.Subscription);
         Assert.Equal(new DomainProof(holder, "example.com", ProofKind.File), Assert.Single(await Database.ListProofsAsync(None)).Proof);
         Assert.Equal(due, (await SignInAsync()).Due);
-        // A subscription keeps its id when it is proven again, and its removal deletes the request.
-        Assert.Equal(due, (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due);
-        await Database.RemoveSubscribersAsync([new(wanted.Email, wanted.Domain, null)], null, erase: false, None);
-        Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
-        Assert.NotNull(await Database.FindSubscriptionAsync(own.Subscription, None));
 
         Task<RequestOutcome> SignInAsync(params MailLimit[] limits) =>
             Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", limits, None);
     }
 
     [Fact]
-    public async Task Request_of_a_domain_for_a_key_is_deleted_once_it_is_confirmed()
+    public async Task Domain_subscription_keeps_its_id_when_proven_again_and_its_removal_deletes_that_request()
+    {
+        var wanted = new SubscriptionRequest("admin@example.com", "example.com", ProofKind.Dns);
+        var own = await RequestAsync(Guid.NewGuid());
+        var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
+        await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None);
+
+        Assert.Equal(due, (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due);
+        await Database.RemoveSubscribersAsync([new(wanted.Email, wanted.Domain, null)], null, erase: false, None);
+
+        Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
+        Assert.NotNull(await Database.FindSubscriptionAsync(own.Subscription, None));
+    }
+
+    [Fact]
+    public async Task Domain_request_for_an_API_key_is_deleted_when_confirmed()
     {
         var key = new string('b', 64);
         var wanted = new SubscriptionRequest("security@example.com", "example.com", ProofKind.Security, key);

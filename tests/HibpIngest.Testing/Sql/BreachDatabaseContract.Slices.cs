@@ -24,18 +24,18 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Held_work_is_listed_until_completed_or_expired()
+    public async Task Leased_work_is_listed_until_completed_or_expired()
     {
         var load = await IngestAsync(Numbered(9));
         // The load's own lease is listed too, held by its ingester.
-        var ingester = Assert.Single(await Database.ListHeldAsync(None));
+        var ingester = Assert.Single(await Database.ListLeasesAsync(None));
         Assert.Equal((load.Id, (int?)null), (ingester.Load, ingester.Slice));
         var now = Time.GetUtcNow();
         await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
         await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease * 2, MaxTries, None);
         var started = await Database.StartLoadAsync("Bold", new BreachMetadata(), Blob("Bold.zip"), Settings, null, None);
         Assert.True(await Database.TryClaimLoadAsync(started.Id, LoadState.Ingesting, "host-c", Lease, None));
-        var held = (await Database.ListHeldAsync(None)).Where(work => work.Owner != ingester.Owner)
+        var held = (await Database.ListLeasesAsync(None)).Where(work => work.Owner != ingester.Owner)
             .OrderBy(work => work.Owner, StringComparer.Ordinal).ToList();
         Assert.Equal(
             [(load.Id, "Adobe", 1, "host-a"), (load.Id, "Adobe", 2, "host-b"), (started.Id, "Bold", (int?)null, "host-c")],
@@ -45,9 +45,9 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.RenewSliceAsync(load.Id, 2, "host-b", SliceLease * 2, new SliceProgress(7, [0b0101, 0b0010]), None));
         Assert.NotNull(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, 1, None));
         Time.Advance(SliceLease + TimeSpan.FromSeconds(1));
-        Assert.Equal(["host-b"], (await Database.ListHeldAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
+        Assert.Equal(["host-b"], (await Database.ListLeasesAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
         Time.Advance(SliceLease);
-        Assert.Empty(await Database.ListHeldAsync(None));
+        Assert.Empty(await Database.ListLeasesAsync(None));
     }
 
     [Fact]
@@ -76,9 +76,15 @@ public abstract partial class BreachDatabaseContract
         Time.Advance(TimeSpan.FromSeconds(1));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 2, "host-c", 3, None));
         Assert.Equal(new SliceTimes(committed, again, Now), (await TimesAsync())[1]);
-        Assert.Equal([999L, load.Id], (await Database.ListWorkAsync([999, load.Id], None)).Select(work => work.Load));
 
         async Task<IReadOnlyList<SliceTimes>> TimesAsync() => Assert.Single(await Database.ListWorkAsync([load.Id], None)).Slices;
+    }
+
+    [Fact]
+    public async Task ListWork_includes_unknown_loads()
+    {
+        var load = await IngestAsync(Numbered(4));
+        Assert.Equal([999L, load.Id], (await Database.ListWorkAsync([999, load.Id], None)).Select(work => work.Load));
     }
 
     [Fact]
@@ -90,7 +96,7 @@ public abstract partial class BreachDatabaseContract
         Time.Advance(Lease);
         await Database.CompleteSliceAsync(load.Id, 1, 99, None);
         await Database.FailSliceAsync(load.Id, 1, "late", exhausted: true, None);
-        await Database.ReturnSliceTryAsync(load.Id, 1, "late", None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, "late", None);
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 1, None);
         var work = (await Database.BeginSliceAsync(load.Id, 1, MaxTries, None))!;
         Assert.Equal(
@@ -104,10 +110,10 @@ public abstract partial class BreachDatabaseContract
     public async Task ReturnSliceTry_refunds_the_attempt_and_records_the_error()
     {
         var load = await IngestAsync(Numbered(4));
-        await Database.ReturnSliceTryAsync(load.Id, 1, "down", None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, "down", None);
         await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
         await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
-        await Database.ReturnSliceTryAsync(load.Id, 1, "down\nagain", None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, "down\nagain", None);
         var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
         Assert.Equal((1, "down again", SliceState.Pending), (slice.Attempts, slice.Error, slice.State));
     }
@@ -229,7 +235,7 @@ public abstract partial class BreachDatabaseContract
         var calls = new Func<Task>[]
         {
             () => Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None),
-            () => Database.ReturnSliceTryAsync(load.Id, 1, Me, null, "down", None),
+            () => Database.RefundSliceAttemptAsync(load.Id, 1, Me, null, "down", None),
             () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
             () => Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None),
             () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
@@ -259,7 +265,7 @@ public abstract partial class BreachDatabaseContract
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Other, SliceLease, null, None));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
         await Database.FailSliceAsync(load.Id, 1, Other, "bad", exhausted: true, None);
-        await Database.ReturnSliceTryAsync(load.Id, 1, Other, null, "down", None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, Other, null, "down", None);
         var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
         Assert.Equal((SliceState.Pending, 1, null), (slice.State, slice.Attempts, slice.Error));
 
@@ -274,7 +280,7 @@ public abstract partial class BreachDatabaseContract
         var taken = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
         Assert.Equal((null, 2), (taken.HeldUntil, taken.Slice.Attempts));
 
-        // The worker that lost the lease can't change anything, and learns that.
+        // The worker that lost the lease can't change anything, and its calls return false.
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(1, [1]), None));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
@@ -304,7 +310,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
         Time.Advance(SliceLease); // its process crashed
         Kept(await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None), 7, 0b0101, 0);
-        await Database.ReturnSliceTryAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
         Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
         await Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None);
         Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
@@ -312,7 +318,7 @@ public abstract partial class BreachDatabaseContract
         // The slice is requeued while its worker runs: that worker has lost it, and its calls have no effect.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
-        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
         var reset = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
         Assert.Equal((null, null, 1, SliceState.Pending), (reset.Progress, reset.HeldUntil, reset.Slice.Attempts, reset.Slice.State));
@@ -338,15 +344,17 @@ public abstract partial class BreachDatabaseContract
             await Database.RestartLoadAsync(load.Id, Settings, None);
         }
         Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
-        await Database.ReturnSliceTryAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
         if (by == "superseded")
+        {
             Assert.All(
                 await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+        }
         Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
     }
 
     [Fact]
-    public async Task Requeueing_selects_one_slice_the_failed_ones_or_all()
+    public async Task Requeueing_selects_one_slice_or_all_failed_slices_or_all_slices()
     {
         var load = await IngestAllAsync(Numbered(9));
         Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: true, None));
@@ -379,7 +387,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Held_load_is_held_again_after_requeueing()
+    public async Task Load_held_before_requeueing_is_held_again_after_the_match()
     {
         await ImportAsync("user1@example.com");
         var load = await UpsertAsync(Numbered(4));

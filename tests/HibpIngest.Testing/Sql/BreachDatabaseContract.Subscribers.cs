@@ -61,20 +61,21 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(5));
         await MatchAsync(load.Id);
         Suppression Of(string hash) => new(hash, SuppressionReason.Forgotten, Now);
-        Suppression[] those =
+        Suppression[] suppressions =
         [
             Of(Hashes.HashOf("user1@example.com")), Of(Hashes.HashOf("user2@example.com", "example.com")),
             Of(Hashes.HashOf("user3@example.com")),
         ];
-        Assert.Equal(new SubscribersRemoved(3, 3), await Database.ApplySuppressionsAsync(those, Hashes, erase: true, None));
+        Assert.Equal(new SubscribersRemoved(3, 3), await Database.ApplySuppressionsAsync(suppressions, Hashes, erase: true, None));
         Assert.Equal(["user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email));
-        Assert.Equal(those.Select(one => one.Hash).Order(), (await Database.ListSuppressionsAsync(None)).Select(one => one.Hash).Order());
-        // Without its suppression, user3, which was never subscribed, would be added here.
+        Assert.Equal(
+            suppressions.Select(one => one.Hash).Order(), (await Database.ListSuppressionsAsync(None)).Select(one => one.Hash).Order());
+        // user3 was never subscribed; only its suppression keeps it from being imported.
         Assert.Equal(
             new SubscribersImported(0, 2),
             await Database.ImportSubscribersAsync([new("user3@example.com", null), new("user1@example.com", null)], Hashes, None));
         var other = SuppressionKey.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
-        await Assert.ThrowsAsync<StoreMismatchException>(() => Database.ApplySuppressionsAsync(those, other, erase: false, None));
+        await Assert.ThrowsAsync<StoreMismatchException>(() => Database.ApplySuppressionsAsync(suppressions, other, erase: false, None));
     }
 
     [Fact]

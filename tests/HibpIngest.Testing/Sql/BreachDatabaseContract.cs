@@ -57,7 +57,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             await database.DisposeAsync();
     }
 
-    /// <summary>Opens the test's database, or another one, a second time.</summary>
+    /// <summary>Opens the test's database, or another one, and closes it after the test.</summary>
     protected IBreachDatabase OpenAnother(string database = MainDatabase)
     {
         var opened = Open(database, Time);
@@ -99,7 +99,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         Database.StartLoadAsync(
             breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
 
-    /// <summary>Makes a load with these accounts in one batch, its lease still held by <see cref="Me"/>.</summary>
+    /// <summary>Makes a load in state ingesting: these accounts are its only batch, and <see cref="Me"/> holds the lease.</summary>
     protected async Task<Load> IngestAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
@@ -124,7 +124,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             await Database.CompleteSliceAsync(load, slice.Number, slice.Count, None);
     }
 
-    /// <summary>Makes a load whose slices are done, in state matching.</summary>
+    /// <summary>Makes a load in state matching: ingest finished, slices completed without writing a table.</summary>
     protected async Task<Load> UpsertAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
@@ -165,7 +165,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     }
 
     /// <summary>Formats notifications as "2: email" or "3: email for domain, 5 accounts".</summary>
-    protected static List<string> Show(IEnumerable<Notification> notifications) =>
+    protected static List<string> Format(IEnumerable<Notification> notifications) =>
         [.. notifications.Select(n => n.Domain is null && n.Accounts == 1 ? $"{n.Number}: {n.Email}" : $"{n.Number}: {n.Email} for "
             + $"{n.Domain}, {n.Accounts} accounts")];
 

@@ -64,9 +64,9 @@ internal static class DatabaseSteps
     }
 
     /// <summary>Returns the default worker's attempt.</summary>
-    public static Task ReturnSliceTryAsync(
+    public static Task RefundSliceAttemptAsync(
         this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
-        database.ReturnSliceTryAsync(load, slice, Worker, progress: null, error, cancellationToken);
+        database.RefundSliceAttemptAsync(load, slice, Worker, progress: null, error, cancellationToken);
 
     /// <summary>Copies one batch with its own bulk copy; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
@@ -107,7 +107,7 @@ internal static class DatabaseSteps
     public static Task<NotificationClaims> ClaimNotificationsAsync(
         this IBreachDatabase database, long load, int first, int last, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9,
-            Ahead: TimeSpan.FromHours(1)), cancellationToken);
+            MaxLeadTime: TimeSpan.FromHours(1)), cancellationToken);
 
     public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) =>
         database.BeginSliceAsync(load, slice, 5, CancellationToken.None);

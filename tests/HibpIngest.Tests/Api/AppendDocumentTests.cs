@@ -18,6 +18,12 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
 
     private const int FuzzedDocuments = 40_000;
 
+    /// <summary>Accepted, not JSON, and six messages about an invalid item.</summary>
+    private const int Outcomes = 8;
+
+    private const string Accepted = "accepted";
+    private const string NotJson = "not JSON";
+
     [Theory]
     [InlineData(Good)]
     [InlineData($$"""{"sha1Hash":"{{Sha1}}","ntlmHash":"{{Ntlm}}","prevalence":15}""")]
@@ -55,10 +61,10 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         "Missing or invalid prevalence value for item at index 1")]
     [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":1.5}]""", "Missing or invalid prevalence value for item at index 1")]
     [InlineData($$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":null}]""", "Missing or invalid prevalence value for item at index 1")]
-    public void The_first_invalid_item_is_reported_with_its_index(string text, string refusal)
+    public void The_first_invalid_item_is_reported_with_its_index(string text, string message)
     {
-        var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
-        Assert.Equal((400, refusal), (answer.StatusCode, answer.Message));
+        var error = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
+        Assert.Equal((400, message), (error.StatusCode, error.Message));
     }
 
     [Theory]
@@ -81,11 +87,11 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     [InlineData($$"""[{'sha1':"{{Sha1}}"}]""")]
     public void Invalid_JSON_is_rejected_without_being_echoed(string text)
     {
-        var answer = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
-        Assert.Equal(400, answer.StatusCode);
-        Assert.StartsWith("Unable to parse JSON: ", answer.Message, StringComparison.Ordinal);
-        Assert.DoesNotContain(Sha1[..5], answer.Message, StringComparison.Ordinal);
-        Assert.All(answer.Message, one => Assert.InRange(one, ' ', '~'));
+        var error = AppendDocument.Read(Encoding.UTF8.GetBytes(text), out _)!;
+        Assert.Equal(400, error.StatusCode);
+        Assert.StartsWith("Unable to parse JSON: ", error.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain(Sha1[..5], error.Message, StringComparison.Ordinal);
+        Assert.All(error.Message, one => Assert.InRange(one, ' ', '~'));
     }
 
     [Fact]
@@ -110,7 +116,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public void Random_documents_are_read_as_by_the_reference_parser()
+    public void Random_documents_match_the_reference_parser()
     {
         var seed = Environment.TickCount & 0xFFFFFF;
         output.WriteLine($"seed {seed}");
@@ -119,27 +125,28 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         for (var i = 0; i < FuzzedDocuments; i++)
         {
             var text = RandomDocument(random);
-            var refused = AppendDocument.Read(text, out var document)?.Message;
+            var message = AppendDocument.Read(text, out var document)?.Message;
             var (expected, rows) = Expected(text);
             // In unparsable text, the item before the error may be invalid as well.
-            var isAsExpected = expected == "" ? refused is not null : refused == expected;
-            Assert.True(isAsExpected, $"'{expected}' and '{refused}': {Encoding.Latin1.GetString(text)}");
+            var isAsExpected = expected == NotJson ? message is not null : message == expected;
+            Assert.True(isAsExpected, $"'{expected}' and '{message}': {Encoding.Latin1.GetString(text)}");
             if (expected is null)
                 Assert.Equal(
                     rows, document.Sha1.Zip(document.Ntlm, (sha1, ntlm) =>
                         $"{Hash(sha1, HashMode.Sha1)} {Hash(ntlm, HashMode.Ntlm)} {sha1.Count} {ntlm.Count}"));
-            var kind = expected is null ? "taken" : expected == "" ? "no JSON" : expected.TrimEnd('0', '1', '2', '3', '4', '5');
+            var kind = expected is null ? Accepted : expected.TrimEnd('0', '1', '2', '3', '4', '5');
             counts[kind] = counts.GetValueOrDefault(kind) + 1;
         }
         output.WriteLine(string.Join('\n', counts.OrderBy(one => one.Key).Select(one => $"{one.Value} {one.Key}")));
-        Assert.True(counts["taken"] > FuzzedDocuments / 20 && counts["no JSON"] > FuzzedDocuments / 20 && counts.Count == 8);
+        Assert.True(counts[Accepted] > FuzzedDocuments / 20 && counts[NotJson] > FuzzedDocuments / 20);
+        Assert.Equal(Outcomes, counts.Count);
     }
 
-    /// <summary>
-    /// Parses with System.Text.Json's documents. A null refusal means accepted; an empty one means not JSON of that
-    /// form.
-    /// </summary>
-    private static (string? Refusal, IReadOnlyList<string> Rows) Expected(byte[] text)
+    /// <summary>Parses with System.Text.Json's documents.</summary>
+    /// <returns>
+    /// The expected message, and the rows. Null if the document is accepted; <see cref="NotJson"/> if it isn't JSON of that form.
+    /// </returns>
+    private static (string? Message, IReadOnlyList<string> Rows) Expected(byte[] text)
     {
         var rows = new List<string>();
         try
@@ -147,7 +154,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
             var json = new UTF8Encoding(false, throwOnInvalidBytes: true).GetString(text).TrimStart('\uFEFF');
             using var document = JsonDocument.Parse(json);
             if (document.RootElement.ValueKind != JsonValueKind.Array)
-                return ("", rows);
+                return (NotJson, rows);
             var item = 0;
             foreach (var element in document.RootElement.EnumerateArray())
             {
@@ -155,7 +162,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
                 if (element.ValueKind == JsonValueKind.Null)
                     return ($"Null PwnedPassword append entity at {item}", rows);
                 if (element.ValueKind != JsonValueKind.Object)
-                    return ("", rows);
+                    return (NotJson, rows);
                 var (sha1, ntlm, count) = ("", "", 0L);
                 foreach (var property in element.EnumerateObject())
                 {
@@ -164,7 +171,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
                     if (property.NameEquals("num") || property.NameEquals("prevalence"))
                     {
                         if (value.ValueKind is not (JsonValueKind.Number or JsonValueKind.Null))
-                            return ("", rows);
+                            return (NotJson, rows);
                         count = value.ValueKind == JsonValueKind.Number && value.TryGetInt64(out var number) ? number : 0;
                     }
                     else if (property.NameEquals("sha1") || property.NameEquals("sha1Hash"))
@@ -176,7 +183,8 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
                         ntlm = isText ? value.GetString() ?? "" : throw new JsonException();
                     }
                 }
-                if (Wrong("SHA-1", sha1, 40) is { } wrong || (wrong = Wrong("NTLM", ntlm, 32)!) is not null)
+                var wrong = Wrong("SHA-1", sha1, 40) ?? Wrong("NTLM", ntlm, 32);
+                if (wrong is not null)
                     return ($"{wrong} for item at index {item}", rows);
                 if (count is < 1 or > 1_000_000)
                     return ($"Missing or invalid prevalence value for item at index {item}", rows);
@@ -187,7 +195,7 @@ public sealed class AppendDocumentTests(ITestOutputHelper output)
         }
         catch (Exception e) when (e is JsonException or InvalidOperationException or DecoderFallbackException)
         {
-            return ("", rows);
+            return (NotJson, rows);
         }
     }
 

@@ -65,7 +65,7 @@ public sealed class DirectoryTests
     public void Wrong_entry_count_or_directory_offset_is_refused()
     {
         Assert.Contains("says it has 1 entries and has more", Refusal(Two().Finish(entries: 1)), StringComparison.Ordinal);
-        Assert.Contains("ends before entry 3 of 3", Refusal(Two().AddRecord(new byte[46]).Finish()), StringComparison.Ordinal);
+        Assert.Contains("ends before entry 3 of 3", Refusal(Two().AddRawRecord(new byte[46]).Finish()), StringComparison.Ordinal);
         Assert.Contains("says no entries in 94 bytes", Refusal(Two().Finish(entries: 0)), StringComparison.Ordinal);
         Assert.Contains("says 3 entries in 94 bytes", Refusal(Two().Finish(entries: 3)), StringComparison.Ordinal);
         Assert.Contains(

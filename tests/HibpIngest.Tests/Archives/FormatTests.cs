@@ -89,22 +89,22 @@ public sealed class FormatTests
 
     public static TheoryData<string, byte[]> BadTars => new()
     {
-        { "it ends without a tar's end mark: cut off", new RawTar().Add("a", Bytes("text")).Finish()[..1024] },
-        { "bytes of a file in it are not within it", new RawTar().Add("a", Bytes("text"), size: "77777777777\0").Finish() },
-        { "a header in it says a size that is none", new RawTar().Add("a", [], size: "9\0").Finish() },
-        { "a header in it says a size that is none", new RawTar().Add("a", [], size: new string('\u00FF', 12)).Finish() },
-        { "a header in it says a size that is none", new RawTar().Add("a", [], size: "\u0080\0\0\u0001\0\0\0\0\0\0\0\0").Finish() },
-        { "where a header should come, there is none", new RawTar().Add("a", Bytes("text")).Block(Bytes("no header")).Finish() },
+        { "it ends without a tar's end mark", new RawTar().Add("a", Bytes("text")).Finish()[..1024] },
+        { "bytes of a file in it", new RawTar().Add("a", Bytes("text"), size: "77777777777\0").Finish() },
+        { "a header in it has an invalid size", new RawTar().Add("a", [], size: "9\0").Finish() },
+        { "a header in it has an invalid size", new RawTar().Add("a", [], size: new string('\u00FF', 12)).Finish() },
+        { "a header in it has an invalid size", new RawTar().Add("a", [], size: "\u0080\0\0\u0001\0\0\0\0\0\0\0\0").Finish() },
+        { "expected a header, found other data", new RawTar().Add("a", Bytes("text")).Block(Bytes("no header")).Finish() },
         { "cut off within a header", new RawTar().Add("a", []).Add("b", []).Finish()[..1000] },
-        { "an extended header of 8,589,934,591 bytes, at most 1,048,576 are read", new RawTar().Add(
+        { "an extended header in it has 8,589,934,591 bytes, expected at most 1,048,576", new RawTar().Add(
             "a", [], 'x', size: "77777777777\0").Finish() },
-        { "an extended header of 8,589,934,591 bytes", new RawTar().Add("a", [], 'L', size: "77777777777\0").Finish() },
+        { "an extended header in it has 8,589,934,591 bytes", new RawTar().Add("a", [], 'L', size: "77777777777\0").Finish() },
         { "cut off within an extended header", new RawTar().Add("a", [], 'x', size: "00000100000\0").Finish() },
         { "an extended header in it can't be read", new RawTar().Add("a", Bytes("99 size=1\n"), 'x').Finish() },
         { "an extended header in it can't be read", new RawTar().Add("a", Bytes("size=1\n"), 'x').Finish() },
-        { "says a size that is none", new RawTar().Add("a", Bytes("10 size=-1\n"), 'x').Finish() },
+        { "has an invalid size", new RawTar().Add("a", Bytes("10 size=-1\n"), 'x').Finish() },
         { "cut off within a file", new RawTar().Add("a", [], 'g', size: "77777777777\0").Finish() },
-        { "a part of it lies in another volume", new RawTar().Add("a", Bytes("text"), 'M').Finish() },
+        { "part of it is in another volume", new RawTar().Add("a", Bytes("text"), 'M').Finish() },
     };
 
     [Theory]
@@ -116,7 +116,7 @@ public sealed class FormatTests
         // Reading forward, there is no length to compare with: missing data is detected only when it is reached.
         var forward = Refusal(Gzip(tar), name: "a.tgz");
         Assert.Contains(
-            reason.Contains("not within it", StringComparison.Ordinal) ? "cut off" : reason, forward, StringComparison.Ordinal);
+            reason.Contains("bytes of a file in it", StringComparison.Ordinal) ? "cut off" : reason, forward, StringComparison.Ordinal);
         Assert.Contains(": ", Refusal(Zip(true, ("t", tar))), StringComparison.Ordinal);
     }
 

@@ -56,7 +56,7 @@ public sealed class StorageConnectionTests
     [InlineData(Secret, "unknown part")]
     [InlineData("AccountName=acme;AccountKey=" + Secret + ";DefaultEndpointsProtocol=ftp", "DefaultEndpointsProtocol")]
     [InlineData("AccountName=acme;AccountKey=" + Secret + ";BlobEndpoint=nowhere", "BlobEndpoint is not an address")]
-    [InlineData("AccountName=Acme!;AccountKey=" + Secret, "AccountName is not one")]
+    [InlineData("AccountName=Acme!;AccountKey=" + Secret, "AccountName is malformed")]
     [InlineData("UseDevelopmentStorage=false", "UseDevelopmentStorage")]
     [InlineData(
         "SharedAccessSignature=" + Secret

@@ -255,7 +255,7 @@ public sealed class TableFaultTests
             };
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, options);
         var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
-        Assert.Equal("upsert of 2 accounts failed: no answer in time", error.Message);
+        Assert.Equal("upsert of 2 accounts failed: no response in time", error.Message);
         await over.CancelAsync();
     }
 
@@ -298,7 +298,7 @@ public sealed class TableFaultTests
         var error = await Assert.ThrowsAsync<StoreUnavailableException>(
             () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.StartsWith(
-            "upsert of 2 accounts failed: the answer is not one of the table service", error.Message, StringComparison.Ordinal);
+            "upsert of 2 accounts failed: the response is not from the table service", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]

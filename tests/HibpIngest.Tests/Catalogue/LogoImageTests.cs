@@ -19,7 +19,7 @@ public sealed class LogoImageTests
         var fault = LogoImage.FindFault(Png(width, height));
         Assert.True(isGood == fault is null, fault);
         if (fault is not null)
-            Assert.Contains($"{width} x {height} pixels, and 1 to 1024", fault, StringComparison.Ordinal);
+            Assert.Contains($"{width} x {height} pixels, expected 1 to 1024", fault, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -25,9 +25,10 @@ public sealed partial class HostsViewTests
         ];
         Assert.Equal(
             [
-                $"load 7 of Adobe: 2 slices are held by a host whose heartbeat is missed (web-2, process 22); free again at {Clock(40)}",
-                $"load 7 of Adobe: 1 slice is held by a host whose heartbeat is missed; free again at {Clock(10)}",
-                $"load 8 of Adobe: it is held by a host whose heartbeat is missed (web-2, process 22); free again at {Clock(25)}",
+                "load 7 of Adobe: 2 slices are leased by a host with missed heartbeats (web-2, process 22); the lease expires at "
+                    + Clock(40),
+                $"load 7 of Adobe: 1 slice is leased by a host with missed heartbeats; the lease expires at {Clock(10)}",
+                $"load 8 of Adobe: it is leased by a host with missed heartbeats (web-2, process 22); the lease expires at {Clock(25)}",
             ],
             HostsView.HeldByDead(held, [Alive, Dead], Now));
         Assert.True(HostsView.IsInProgress(Of(7, LoadState.Upserting), held, [Alive, Dead], Now));
@@ -47,8 +48,8 @@ public sealed partial class HostsViewTests
         var host = Alive with
         {
             SeenAt = Now.AddSeconds(-age),
-            AskedAt = Now.AddSeconds(-askedBefore),
-            AnsweredAfter = TimeSpan.FromSeconds(answeredAfter),
+            RequestedAt = Now.AddSeconds(-askedBefore),
+            ReadLatency = TimeSpan.FromSeconds(answeredAfter),
         };
         Assert.Equal(missed, host.IsMissed(Now));
     }

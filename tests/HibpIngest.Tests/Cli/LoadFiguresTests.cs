@@ -112,7 +112,7 @@ public sealed class LoadFiguresTests
             var (load, figures) = (run.LoadAt(now), run.FiguresAt(now));
             var total = int.Parse(LoadFigures.Total(load, "").Replace(",", "", StringComparison.Ordinal), CultureInfo.InvariantCulture);
             Assert.InRange(figures.Searchable * total, load.Slices.Done - 1, load.Slices.Done + 1);
-            Assert.Contains($" {LoadFigures.Percent(figures.Searchable)} searchable, {load.Slices.Done} of ", LoadFigures.Line(load),
+            Assert.Contains($" {LoadFigures.Percent(figures.Searchable)} searchable, slices {load.Slices.Done}/", LoadFigures.Line(load),
                 StringComparison.Ordinal);
         }
     }

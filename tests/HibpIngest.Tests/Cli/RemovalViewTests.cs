@@ -60,7 +60,7 @@ public sealed class RemovalViewTests
             Removing = true,
         };
         var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [7], 0.386)] };
-        Assert.Contains("Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load are done", Text(picture),
+        Assert.Contains("Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", Text(picture),
             StringComparison.Ordinal);
         Assert.Contains(" removing ", Text(picture), StringComparison.Ordinal);
         Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Removals).Running);
@@ -73,7 +73,7 @@ public sealed class RemovalViewTests
         {
             var interrupted = picture with { Hosts = hosts };
             Assert.Contains(
-                "the removal of Adobe was interrupted: 38% of the accounts of 1 load are done; 'hibp breach remove Adobe' resumes it",
+                "the removal of Adobe was interrupted: 38% of the accounts of 1 load removed; 'hibp breach remove Adobe' resumes it",
                 Text(interrupted), StringComparison.Ordinal);
             Assert.False(Assert.Single(HibpIngest.Cli.Output.Documents.Of(interrupted, Now, 10).Removals).Running);
         }

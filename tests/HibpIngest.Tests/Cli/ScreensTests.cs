@@ -53,10 +53,10 @@ public sealed class ScreensTests
         },
         ["demo"] = screen =>
         {
-            screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4), showsRules: false));
+            screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(194), showsRules: false));
             LookupCommand.Show(screen, "somebody@contoso.example", [Adobe]);
         },
-        ["demo-rules"] = screen => screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(9.4), showsRules: true)),
+        ["demo-rules"] = screen => screen.Show(DemoCommand.Summary(Finished(), TimeSpan.FromSeconds(194), showsRules: true)),
         ["doctor"] = screen => DoctorCommand.Show(screen,
         [
             new DoctorLine("settings", "ok", "read from the command line and HIBP_ variables", null),

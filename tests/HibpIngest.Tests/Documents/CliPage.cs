@@ -19,8 +19,8 @@ internal static class CliPage
 
         Results go to standard output, everything else to standard error; with `--json` a result is one JSON
         document, whose schema `hibp schema` prints ([JSON of the command line](json.md)). Exit codes: 0
-        success, 1 failure, 2 invalid command line, 130 or 143 stopped by a signal, 141 the reader of the
-        output is gone.
+        success, 1 failure, 2 invalid command line, 130 or 143 stopped by a signal, 141 the output pipe
+        was closed.
 
 
         """;

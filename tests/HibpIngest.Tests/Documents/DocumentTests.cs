@@ -9,7 +9,7 @@ public sealed partial class DocumentTests
     private const int MaxLinesOfReadme = 150;
 
     // Prose wraps at about 110; unbreakable text may be longer.
-    private const int LongestLine = 120;
+    private const int MaxColumns = 120;
 
     [Fact]
     public void Relative_links_resolve()
@@ -79,7 +79,7 @@ public sealed partial class DocumentTests
             {
                 if (snippet is not null || line.StartsWith('|') || line.Contains("](http", StringComparison.Ordinal))
                     continue;
-                Assert.True(line.Length <= LongestLine, $"{document}, line {number}: {line.Length} characters; prose wraps at about 110");
+                Assert.True(line.Length <= MaxColumns, $"{document}, line {number}: {line.Length} characters; prose wraps at about 110");
             }
         }
     }

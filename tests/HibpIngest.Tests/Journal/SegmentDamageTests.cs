@@ -213,8 +213,9 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var e = Assert.Throws<DamagedSegmentException>(() => SegmentBytes.Open(SegmentSamples.Name, bytes).Verify());
         Assert.Equal((SegmentSamples.Name, 1, segment.Index.Blocks[1].Offset), (e.Segment, e.Block, e.Offset));
         Assert.Equal(
-            $"segment '{SegmentSamples.Name}' is damaged in block 1 at byte {e.Offset}: its checksum is not that of its bytes; write it "
-            + "again from its load's rows, or restore the blob", e.Message);
+            $"segment '{SegmentSamples.Name}' is damaged in block 1 at byte {e.Offset}: its checksum is not that of its bytes; if "
+            + "its load's rows are still in SQL, write it again with 'hibp journal write --load LOAD --again', otherwise restore the blob",
+            e.Message);
     }
 
     private static DamagedSegmentException? Refusal(byte[] bytes)

@@ -28,7 +28,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
             Assert.Equal(segment.Index.BlockList, found.Blocks);
 
             var slices = (rows.Count + sliceRows - 1) / sliceRows;
-            Assert.Equal(Enumerable.Range(5, slices), found.Blocks.Select(block => block.Slice));
+            Assert.Equal(Enumerable.Range(SegmentSamples.FirstSlice, slices), found.Blocks.Select(block => block.Slice));
             Assert.Equal(Enumerable.Range(0, slices).Select(i => first + ((long)i * sliceRows)), found.Blocks.Select(block => block.First));
             Assert.Equal((bytes.Length, (long)rows.Count, slices), (seal.Length, seal.Rows, seal.Blocks));
             Assert.Equal(bytes[..seal.Header.Length], seal.Header.ToArray());
@@ -118,7 +118,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     [Fact]
     public async Task Many_distinct_domains_are_counted_correctly()
     {
-        // The table grows several times.
+        // The writer's hash table of domain counts is enlarged several times.
         var rows = Enumerable.Range(0, 30_000).Select(i => i % 20 == 0 ? ("often.com", $"n{i}") : ($"{i}.example", "a")).ToList();
         var (bytes, _) = await SegmentSamples.WriteAsync(rows, 10_000);
         var segment = SegmentBytes.Open(SegmentSamples.Name, bytes);
@@ -132,22 +132,23 @@ public sealed class SegmentTests(ITestOutputHelper output)
         var facts = SegmentSamples.Facts(101, 130, sliceRows: 10);
         using var writer = new SegmentWriter(Stream.Null, facts);
         var batch = new AccountBatch(50);
-        await Refused(
-            3, 100, 10, "slice 3 of load 7 holds positions 100 to 109, and slice 3 from position 101 to 130 at most was expected");
-        await Refused(3, 102, 10, "position 101");
-        await Refused(0, 101, 10, "slice 1 from position 101");
-        await Refused(3, 101, 11, "has 11 rows");
-        await Refused(3, 101, 0, "has 0 rows");
-        await Refused(3, 101, 31, "positions 101 to 131");
+        await AssertRefusedAsync(
+            3, 100, 10, "load 7: expected slice 3 from position 101, ending by position 130, found slice 3 with positions 100 to 109");
+        await AssertRefusedAsync(3, 102, 10, "position 101");
+        await AssertRefusedAsync(0, 101, 10, "slice 1 from position 101");
+        await AssertRefusedAsync(3, 101, 11, "has 11 rows");
+        await AssertRefusedAsync(3, 101, 0, "has 0 rows");
+        await AssertRefusedAsync(3, 101, 31, "positions 101 to 131");
         await Add(3, 101, 10);
-        await Refused(3, 111, 10, "slice 4 from position 111");
-        await Refused(5, 111, 10, "slice 4 from position 111");
-        await Refused(4, 101, 10, "slice 4 from position 111");
+        await AssertRefusedAsync(3, 111, 10, "slice 4 from position 111");
+        await AssertRefusedAsync(5, 111, 10, "slice 4 from position 111");
+        await AssertRefusedAsync(4, 101, 10, "slice 4 from position 111");
         await Add(4, 111, 10);
         var e = await Assert.ThrowsAsync<BadInputException>(() => writer.SealAsync(CancellationToken.None));
-        Assert.Contains("positions 101 to 120, and all up to 130 were expected", e.Message, StringComparison.Ordinal);
+        Assert.Contains("positions 101 to 120, expected all up to 130", e.Message, StringComparison.Ordinal);
         await Add(5, 121, 10);
-        Assert.Equal((30, 3), (await writer.SealAsync(CancellationToken.None) is var seal ? (seal.Rows, seal.Blocks) : default));
+        var seal = await writer.SealAsync(CancellationToken.None);
+        Assert.Equal((30, 3), (seal.Rows, seal.Blocks));
 
         async Task Add(int slice, long first, int rows)
         {
@@ -155,7 +156,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
             await writer.AddAsync(slice, batch, CancellationToken.None);
         }
 
-        async Task Refused(int slice, long first, int rows, string what)
+        async Task AssertRefusedAsync(int slice, long first, int rows, string what)
         {
             var refused = await Assert.ThrowsAsync<BadInputException>(() => Add(slice, first, rows));
             Assert.Contains(what, refused.Message, StringComparison.Ordinal);
@@ -180,21 +181,21 @@ public sealed class SegmentTests(ITestOutputHelper output)
     public void Invalid_segment_facts_are_refused()
     {
         var facts = SegmentSamples.Facts(1, 10);
-        Refused(facts with { Load = 0 });
-        Refused(facts with { Mark = 0 });
-        Refused(facts with { Generation = -1 });
-        Refused(facts with { BatchRows = 0 });
-        Refused(facts with { SliceRows = 0 });
-        Refused(facts with { SliceRows = SegmentLimits.BlockRows + 1 });
-        Refused(facts with { First = 0 });
-        Refused(facts with { First = 11 });
-        Refused(facts with { Last = SegmentLimits.Rows + 1 });
-        Refused(facts with { Breach = "\uD800" });
-        Refused(facts with { Blob = new BlobVersion(new string('x', SegmentLimits.HeaderBytes), "\"1\"") });
+        AssertRefused(facts with { Load = 0 });
+        AssertRefused(facts with { Mark = 0 });
+        AssertRefused(facts with { Generation = -1 });
+        AssertRefused(facts with { BatchRows = 0 });
+        AssertRefused(facts with { SliceRows = 0 });
+        AssertRefused(facts with { SliceRows = SegmentLimits.BlockRows + 1 });
+        AssertRefused(facts with { First = 0 });
+        AssertRefused(facts with { First = 11 });
+        AssertRefused(facts with { Last = SegmentLimits.Rows + 1 });
+        AssertRefused(facts with { Breach = "\uD800" });
+        AssertRefused(facts with { Blob = new BlobVersion(new string('x', SegmentLimits.HeaderBytes), "\"1\"") });
         new SegmentWriter(Stream.Null, facts with { Blob = new BlobVersion(new string('x', 16_000), "") }).Dispose();
         Assert.Throws<ArgumentOutOfRangeException>(() => new SegmentWriter(Stream.Null, facts, (BlockCodec)3));
 
-        static void Refused(SegmentFacts facts) =>
+        static void AssertRefused(SegmentFacts facts) =>
             Assert.Throws<BadInputException>(() => new SegmentWriter(Stream.Null, facts));
     }
 }

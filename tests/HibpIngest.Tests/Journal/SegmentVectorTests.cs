@@ -9,7 +9,7 @@ public sealed partial class SegmentVectorTests
 {
     private const string Document = "docs/journal.md";
 
-    /// <summary>Slices 3 and 4 of the document.</summary>
+    /// <summary>The two slices (numbers 3 and 4) that the document shows.</summary>
     private static readonly (string Domain, string Alias)[][] Slices =
     [
         [("mail.example.com", "bob"), ("example.com", "anna"), ("example.com", "annabelle.longer-1"), ("example.com", "anna")],

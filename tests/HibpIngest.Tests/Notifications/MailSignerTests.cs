@@ -90,10 +90,10 @@ public sealed class MailSignerTests
             ("hibp.test", "one; d=eve", key, "HIBP_DKIM_SELECTOR: expected"),
             ("hibp.test", "one", small.ExportPkcs8PrivateKeyPem(), "found an RSA key of 1024 bits"),
             ("hibp.test", "one", elliptic.ExportPkcs8PrivateKeyPem(), "found another key"),
-            ("hibp.test", "one", rsa.ExportSubjectPublicKeyInfoPem(), "found something else"),
-            ("hibp.test", "one", key.Replace("MII", "MIJ"), "found something else"),
-            ("hibp.test", "one", key[40..], "found something else"),
-            ("hibp.test", "one", "/etc/hibp/dkim.pem", "found something else"),
+            ("hibp.test", "one", rsa.ExportSubjectPublicKeyInfoPem(), "found no private key in PEM"),
+            ("hibp.test", "one", key.Replace("MII", "MIJ"), "found no private key in PEM"),
+            ("hibp.test", "one", key[40..], "found no private key in PEM"),
+            ("hibp.test", "one", "/etc/hibp/dkim.pem", "found no private key in PEM"),
         })
         {
             var error = Assert.Throws<BadInputException>(() => MailSigner.Parse(domain, selector, given));

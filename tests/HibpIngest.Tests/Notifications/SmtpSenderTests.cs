@@ -148,7 +148,7 @@ public sealed class SmtpSenderTests
         await using var server = new SmtpTestServer { Login = ("ann@example.com", "secret"), Logins = "GSSAPI XOAUTH2" };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
 
-        await RefusesAsync<StoreRefusedException>(sender, "no login that we know");
+        await RefusesAsync<StoreRefusedException>(sender, "no supported login mechanism");
     }
 
     [Theory]
@@ -182,7 +182,7 @@ public sealed class SmtpSenderTests
             step.Name == at && server.Mails.IsEmpty && !server.Commands.Contains("RSET") ? SmtpAnswer.Say(answer) : null;
         await using var sender = NotificationSenders.Create(server.Setting);
 
-        await RefusesAsync<BadInputException>(sender, $"for good: {codes}");
+        await RefusesAsync<BadInputException>(sender, $": {codes}");
         await sender.SendAsync(Mail("next\r\n", "bea@example.org"), default).WaitAsync(TestTimeout);
 
         // The connection is still usable for the next mail.
@@ -326,7 +326,7 @@ public sealed class SmtpSenderTests
         };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret", certificate), time);
 
-        var sending = RefusesAsync<StoreUnavailableException>(sender, $"gave no answer to {named} within {seconds} s");
+        var sending = RefusesAsync<StoreUnavailableException>(sender, $"did not respond to {named} within {seconds} s");
         await silence.Task.WaitAsync(TestTimeout);
         time.Advance(TimeSpan.FromSeconds(seconds - 1));
         Assert.False(sending.IsCompleted);

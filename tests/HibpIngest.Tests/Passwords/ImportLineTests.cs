@@ -50,9 +50,9 @@ public sealed class ImportLineTests
 
     [Theory]
     [InlineData("secret", "found no colon")]
-    [InlineData("secret:5", "found something else than a hex digit in column 1")]
-    [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FG8:5", "found something else than a hex digit in column 39")]
-    [InlineData(" 5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:5", "found something else than a hex digit in column 1")]
+    [InlineData("secret:5", "found a character that is no hex digit in column 1")]
+    [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FG8:5", "found a character that is no hex digit in column 39")]
+    [InlineData(" 5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:5", "found a character that is no hex digit in column 1")]
     [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD:5", "found 39 digits before the colon;")]
     [InlineData("8846F7EAEE8FB117AD06BDD830B7586C:5", "found 32 digits before the colon, as mode ntlm has;")]
     [InlineData("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:", "found a count that isn't made of digits alone")]

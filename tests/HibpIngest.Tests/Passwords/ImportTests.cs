@@ -269,7 +269,7 @@ public sealed class ImportTests : IDisposable
         Assert.True(expected.Is(await ReadAsync(import.Ranges(HashMode.Sha1, enough), HashMode.Sha1, 0xABC, 1, default)));
         using var few = new SortSlots(2, 51);
         Assert.Contains(
-            "ranges ABC00 to ABCFF to fit into the 51",
+            "at most 51 different hashes, for which there is memory, in ranges ABC00 to ABCFF",
             (await Assert.ThrowsAsync<BadInputException>(
                 () => ReadAsync(import.Ranges(HashMode.Sha1, few), HashMode.Sha1, 0, SortedRanges.Buckets, default))).Message,
             StringComparison.Ordinal);
@@ -369,7 +369,7 @@ public sealed class ImportTests : IDisposable
             (prefix, rows, _) =>
             {
                 Assert.True(prefix > last);
-                Assert.InRange(prefix, first * SortedRanges.PrefixesOfBucket, ((first + buckets) * SortedRanges.PrefixesOfBucket) - 1);
+                Assert.InRange(prefix, first * SortedRanges.PrefixesPerBucket, ((first + buckets) * SortedRanges.PrefixesPerBucket) - 1);
                 Assert.NotEqual(0, rows.Length);
                 foreach (var row in rows.Span)
                 {

@@ -124,7 +124,7 @@ public sealed partial class SqliteBreachDatabaseTests
         await transaction.RollbackAsync();
         Assert.Single(await Task.WhenAll(one, two), won => won);
         Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
-        Assert.Equal(["1: boss@example.org for example.com, 4 accounts"], Show(await NotificationsAsync(load.Id)));
+        Assert.Equal(["1: boss@example.org for example.com, 4 accounts"], Format(await NotificationsAsync(load.Id)));
     }
 
     [Fact]

@@ -25,7 +25,8 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
         var counts = await CountAsync(blob, content, cancellationToken);
         var rows = counts.Select(one => one.Value.ToRow(one.Key)).ToList();
         await usage.WriteAsync(blob.Name, rows, cancellationToken);
-        // After the rows, since a marked blob isn't counted again. If this fails, the blob is marked already, or Sweep sends it again.
+        // The blob is marked after its rows are written, since a marked blob isn't counted again. If marking fails, the blob is
+        // marked already, or Sweep sends it again.
         await blobs.MarkAsync(blob, AccessBlobState.Counted, blob.SentAt, cancellationToken);
         LogCounted(blob.Name, rows.Sum(row => row.Requests), rows.Count);
     }
@@ -35,7 +36,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
         var counts = new Dictionary<Counted, Count>();
         try
         {
-            var isEnded = await AccessLogReader.ReadAsync(
+            var isSealed = await AccessLogReader.ReadAsync(
                 content,
                 (Guid _, ulong _, string route, in AccessRecord record) =>
                 {
@@ -43,13 +44,13 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
                     CollectionsMarshal.GetValueRefOrAddDefault(counts, counted, out _).Add(record);
                 },
                 cancellationToken);
-            return isEnded ? counts : throw new StoreMismatchException("it is marked as ended, but is cut off");
+            return isSealed ? counts : throw new StoreMismatchException("it is sealed but truncated");
         }
         catch (StoreMismatchException e)
         {
             throw new StoreMismatchException(
                 $"blob '{blob.Name}' of the access log is not counted: {e.Message}. Its records stay where they are; "
-                + "docs/operating.md says what to do");
+                + "see docs/operating.md#troubleshooting");
         }
     }
 

@@ -4,7 +4,7 @@ namespace HibpIngest.Api.AccessLog.RollUp;
 /// Maintains the blobs of the access log: sends a message for each sealed blob, repeatedly until it is counted; ends the blobs of dead
 /// processes; deletes blobs some time after they were counted. The next run completes or repeats an interrupted step.
 /// </summary>
-/// <param name="keptFor">How long a counted blob is kept; null: forever.</param>
+/// <param name="keptFor">Time for which a counted blob is kept; null to keep it forever.</param>
 /// <param name="log">Receives blob names and counts only.</param>
 public sealed partial class SweepAccess(
     IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
@@ -68,14 +68,14 @@ public sealed partial class SweepAccess(
         if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - hourEnd))
         {
             await queues.SendAsync(new AccessMessage(blob.Name), TimeSpan.Zero, cancellationToken);
-            // After sending: if marked first, a failed send would keep the next run from sending it.
+            // The blob is marked after sending: if it were marked first, a failed send would keep the next run from sending it.
             await blobs.MarkAsync(blob, AccessBlobState.Sealed, now, cancellationToken);
         }
         return now - hourEnd >= LateAfter;
     }
 
     /// <summary>Ends a blob of a dead process.</summary>
-    /// <returns>The blob with its new state; null: there is nothing left to do.</returns>
+    /// <returns>The blob with its new state; null if there is nothing left to do.</returns>
     private async Task<AccessBlob?> EndAsync(AccessBlob blob, CancellationToken cancellationToken)
     {
         // Exactly after the listed content: a live process that appends later gets another position and begins another blob.

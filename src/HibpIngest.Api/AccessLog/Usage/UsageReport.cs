@@ -5,7 +5,7 @@ namespace HibpIngest.Api.AccessLog.Usage;
 
 /// <summary>Counts of requests. The JSON's shape is a contract: properties are added, never renamed.</summary>
 /// <param name="By">The grouping: route, key, hour or status.</param>
-/// <param name="Lines">In order of hour or status; otherwise in descending order of requests.</param>
+/// <param name="Lines">Lines by hour or status in that order; others in descending order of requests.</param>
 public sealed record UsageReport(
     DateTimeOffset From, DateTimeOffset To, string By, IReadOnlyList<UsageLine> Lines, UsageLine Total)
 {
@@ -25,7 +25,7 @@ public sealed record UsageLine
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Key { get; init; }
 
-    /// <summary>The key's name. Null: no key with these digits exists any more.</summary>
+    /// <summary>The key's name; null if no key with these digits exists now.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Name { get; init; }
 

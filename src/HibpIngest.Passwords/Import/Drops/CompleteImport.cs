@@ -61,7 +61,7 @@ public sealed partial class CompleteImport(
     {
         var refused = new RefusedFile(NameText.HoldsAt(file.Name) ? "" : NameText.Escape(file.Name), reason, time.GetUtcNow());
         if (await plans.RefuseAsync(ImportPlan.IdOf(file), refused, cancellationToken))
-            LogRefused(reason);
+            LogRefused(refused.File, reason);
     }
 
     private async Task<bool> EndAsync(ImportPlan plan, Func<ImportPlan, ImportPlan> change, CancellationToken cancellationToken)
@@ -84,7 +84,7 @@ public sealed partial class CompleteImport(
 
     private static Func<ImportPlan, ImportPlan> Refused(string reason) => plan => plan with { State = ImportState.Ended, Reason = reason };
 
-    /// <returns>How the plan ends if the import can't be completed; null: it can.</returns>
+    /// <returns>How the plan ends if the import can't be completed. Null if it can.</returns>
     private async Task<Func<ImportPlan, ImportPlan>?> FindObstacleAsync(
         ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)
     {
@@ -165,7 +165,7 @@ public sealed partial class CompleteImport(
         {
             reason = $"'{plan.File}': {e.Message}";
         }
-        // Without a reason the file is planned again, into a release of its own.
+        // If there is no reason, the file is planned again, into a release of its own.
         var ended = await plans.MoveAsync(
             plan, now => now with { State = ImportState.Ended, Reason = reason }, [ImportState.Finishing], cancellationToken);
         if (ended is not null)
@@ -216,7 +216,7 @@ public sealed partial class CompleteImport(
         {
             if (plan.Reason is not null)
                 await RefuseAsync(plan.Source, plan.Reason, cancellationToken);
-            // Only packs of this plan: another plan's have other versions.
+            // Deletes packs of this plan only: another plan's have other versions.
             var (done, _) = await plans.ListRecordsAsync(plan, cancellationToken);
             await EachAsync(done, async (group, token) =>
             {
@@ -246,8 +246,8 @@ public sealed partial class CompleteImport(
     [LoggerMessage(EventIds.CompleteImportServed, LogLevel.Information, "release {Release}: served from pack")]
     private partial void LogServed(string release);
 
-    [LoggerMessage(EventIds.CompleteImportRefused, LogLevel.Error, "dropped passwords: file not imported: {Reason}")]
-    private partial void LogRefused(string reason);
+    [LoggerMessage(EventIds.CompleteImportRefused, LogLevel.Error, "password file '{File}': import refused ({Reason})")]
+    private partial void LogRefused(string file, string reason);
 
     [LoggerMessage(
         EventIds.CompleteImportReplaced, LogLevel.Warning,

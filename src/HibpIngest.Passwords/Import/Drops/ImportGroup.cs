@@ -23,14 +23,16 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
     public async Task RunAsync(ImportMessage message, CancellationToken cancellationToken)
     {
         if (!await _groups.WaitAsync(MaxWait, cancellationToken))
-            throw new StoreThrottledException("all import slots of this process are in use");
+            throw new StoreThrottledException($"this process already imports {GroupsAtOnce} groups; the message is redelivered");
         try
         {
             await ImportAsync(message, cancellationToken);
         }
         catch (IOException e) when (DiskFull.Is(e))
         {
-            throw new StoreFullException($"the disk of '{Path.GetTempPath()}' is full: a pack needs up to 200 MB there", e);
+            throw new StoreFullException(
+                $"the disk of '{Path.GetTempPath()}' is full: free up to 200 MB for each pack, or set TMPDIR (on Windows TMP) to a folder "
+                + "on another disk", e);
         }
         finally
         {
@@ -45,7 +47,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
         string? written = null;
         for (var round = 0; round < MaxRounds; round++)
         {
-            // First: if the version is still the same at the end, no later plan has written the pack.
+            // The pack is read first: if its version is still the same at the end, no later plan has written it.
             var pack = await blobs.FindAsync(name, cancellationToken);
             var (plan, _) = await plans.FindAsync(release.Name, message.Mode, cancellationToken);
             if (plan is null || (plan.Id, plan.Key) != (message.Plan, release))
@@ -81,7 +83,8 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
                 return;
             }
         }
-        throw new StoreUnavailableException($"pack {message.Group:X2} of release {release.Name} was written concurrently too many times");
+        throw new StoreUnavailableException(
+            $"pack {message.Group:X2} of release {release.Name}: other workers changed it in each of {MaxRounds} attempts");
     }
 
     /// <summary>Records the group as done if this plan has written the pack, after reading it back.</summary>

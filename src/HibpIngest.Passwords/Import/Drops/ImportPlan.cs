@@ -29,7 +29,7 @@ public sealed record ImportPlan
 
     public required DateTimeOffset PlannedAt { get; init; }
 
-    /// <summary>Where each group begins in the file, and, last, the file's length.</summary>
+    /// <summary>Offset of each group in the file, followed by the file's length.</summary>
     public required IReadOnlyList<long> Offsets { get; init; }
 
     /// <summary>Why the import was abandoned. Null: it was not, or its file was replaced or deleted.</summary>

@@ -13,7 +13,7 @@ public sealed partial class PlanImport(
 {
     private const int HeadBytes = 64 << 10;
 
-    private const string Command = "import it by 'hibp passwords import', which reads any format and order, and delete it";
+    private const string Command = "import it with 'hibp passwords import', which reads any format and order, then delete the dropped file";
 
     /// <summary>Plans the present version of a file that an event announced; a version that has a plan keeps it.</summary>
     public async Task RunAsync(string file, CancellationToken cancellationToken)
@@ -70,8 +70,8 @@ public sealed partial class PlanImport(
             var existing = await releases.FindAsync(release, cancellationToken);
             if (existing?.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == mode) == true)
             {
-                throw new NotPossibleException($"'{file.Name}': release {release} has {mode.Name()} in pack already, and is never changed: "
-                    + "drop the file into the folder of another one, or delete it");
+                throw new NotPossibleException($"'{file.Name}': release {release} already has {mode.Name()} hashes, and an import never "
+                    + "replaces them: drop the file into the folder of another release, or delete it");
             }
             await releases.RequireCompleteAsync(existing, [mode], cancellationToken);
             var key = await releases.BeginAsync(release, cancellationToken);
@@ -115,12 +115,12 @@ public sealed partial class PlanImport(
         if (NameText.HoldsAt(name))
         {
             throw new BadInputException(
-                "a dropped file's name holds an @, and may be an email address: rename the file and drop it again, or delete it");
+                "the name of a dropped file contains an @ and may be an email address: rename the file and drop it again, or delete it");
         }
         if (NameText.HoldsControl(name))
         {
             throw new BadInputException(
-                $"'{NameText.Escape(name)}': the name holds a control character: rename the file and drop it again, or delete it");
+                $"'{NameText.Escape(name)}': the name contains a control character: rename the file and drop it again, or delete it");
         }
         return name.Split('/') switch
         {
@@ -137,7 +137,8 @@ public sealed partial class PlanImport(
         if (GzipFile.Matches(head.Span) || head.Span.StartsWith("PK"u8))
             throw new BadInputException($"'{text.Name}': expected lines HASH:COUNT, found a compressed file: {Command}");
         var mode = ModeOf(head.Span) ?? throw new BadInputException(
-            $"'{text.Name}': expected lines HASH:COUNT with 40 hex digits (SHA-1) or 32 (NTLM), found something else: {Command}");
+            $"'{text.Name}': expected lines HASH:COUNT with 40 hex digits (SHA-1) or 32 (NTLM), found a first line of another form: "
+            + Command);
         // Read in the same way as a group's piece, whichever group it belongs to.
         var (lines, rows) = (new HashLines(mode, text.Name, 0), new HashCount[HeadBytes / 32]);
         int count;

@@ -17,7 +17,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
 
     /// <summary>Returns a message about a position in a file, without the line itself: it may be a password.</summary>
     public static string Describe(string file, long at, string problem) =>
-        $"'{file}', at byte {at}: {problem}; fix the file, or import it by 'hibp passwords import', which sorts, and drop it again or "
+        $"'{file}', at byte {at}: {problem}; fix the file, or import it with 'hibp passwords import', which sorts it, and drop it again or "
         + "delete it";
 
     /// <summary>Passes on ranges in order, with distinct hashes and counts above 0, valid until <paramref name="each"/> returns.</summary>
@@ -104,7 +104,7 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
         if (_rows == MaxRows)
         {
             throw new BadInputException($"'{text.Name}': expected at most {MaxRows:N0} different hashes in range "
-                + $"{HashModes.PrefixText(row.Prefix)}, found more; import it by 'hibp passwords import', and delete it");
+                + $"{HashModes.PrefixText(row.Prefix)}, found more; import it with 'hibp passwords import', then delete it here");
         }
         if (_rows == _range.Length)
             Array.Resize(ref _range, 2 * _rows);

@@ -3,19 +3,22 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>Finds where each group begins in a sorted text by sampling it; <see cref="SortedPiece"/> checks the order.</summary>
+/// <summary>
+/// Finds where each group of hashes (those with the same first two hex digits) begins in a sorted text, by binary search over samples.
+/// <see cref="SortedPiece"/> verifies the order.
+/// </summary>
 internal sealed class SortedText(DropReader text)
 {
-    // Up to this size a section is read instead of bisected: one request either way.
+    // A section of at most this size is read whole: a bisection step would cost one request as well.
     private const int WindowBytes = 256 << 10;
 
-    // Enough for some lines, wherever the sample begins.
-    private const int LookBytes = 8 << 10;
+    // Bytes read per bisection step: at least one whole line, wherever it starts.
+    private const int SampleBytes = 8 << 10;
 
-    // A read is mostly a round trip.
-    private const int ReadsAtOnce = 16;
+    // Reads run concurrently, because latency dominates their duration.
+    private const int MaxConcurrentReads = 16;
 
-    private readonly SemaphoreSlim _reads = new(ReadsAtOnce);
+    private readonly SemaphoreSlim _reads = new(MaxConcurrentReads);
 
     /// <returns>The first byte of each group's lines, and, last, the text's length.</returns>
     public async Task<long[]> LocateAsync(CancellationToken cancellationToken)
@@ -63,22 +66,23 @@ internal sealed class SortedText(DropReader text)
             else
                 begin = line.Value.Start;
         }
-        await foreach (var (start, ofLine) in LinesAsync(begin, found, WindowBytes, cancellationToken))
+        await foreach (var (start, lineGroup) in LinesAsync(begin, found, WindowBytes, cancellationToken))
         {
-            if (ofLine >= group)
+            if (lineGroup >= group)
                 return start;
         }
         return found;
     }
 
-    /// <summary>Returns the first line that begins after a position and before another, or null.</summary>
-    private async Task<(long Start, int Group)?> FirstAfterAsync(long place, long stop, CancellationToken cancellationToken)
+    /// <summary>Returns the first line that begins after one position and before another.</summary>
+    /// <returns>Null if there is none.</returns>
+    private async Task<(long Start, int Group)?> FirstAfterAsync(long offset, long stop, CancellationToken cancellationToken)
     {
         // Skip the rest of the line at that position.
-        var bytes = await ReadAsync(place, LookBytes, cancellationToken);
-        if (LineEnds.Find(bytes.Span, place + bytes.Length == text.Length, crEnds: true) is not { } rest)
-            throw TooLong(place);
-        await foreach (var line in LinesAsync(place + rest.WithEnd, stop, LookBytes, cancellationToken, bytes[rest.WithEnd..]))
+        var bytes = await ReadAsync(offset, SampleBytes, cancellationToken);
+        if (LineEnds.Find(bytes.Span, offset + bytes.Length == text.Length, crEnds: true) is not { } rest)
+            throw TooLong(offset);
+        await foreach (var line in LinesAsync(offset + rest.WithEnd, stop, SampleBytes, cancellationToken, bytes[rest.WithEnd..]))
             return line;
         return null;
     }
@@ -114,7 +118,7 @@ internal sealed class SortedText(DropReader text)
         if (line.TrimEnd(" \t"u8).IsEmpty)
             return null;
         return line.Length >= 2 && byte.TryParse(line[..2], NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture, out var group)
-            ? group : throw new BadInputException(Describe(at, "expected HASH:COUNT, found something else than hex digits"));
+            ? group : throw new BadInputException(Describe(at, "expected HASH:COUNT, found a line that doesn't begin with two hex digits"));
     }
 
     private async Task<ReadOnlyMemory<byte>> ReadAsync(long at, int maxBytes, CancellationToken cancellationToken)

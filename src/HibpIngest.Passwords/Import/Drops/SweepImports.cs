@@ -57,7 +57,7 @@ public sealed partial class SweepImports(
 
     private async Task SweepAsync(ImportPlan one, CancellationToken cancellationToken)
     {
-        // Checked before the groups that are done: a group that is missing then had no message even before it was looked for.
+        // The queues are checked before the finished groups are listed: a group missing in that list had no message even then.
         var areQueuesEmpty = one.State == ImportState.Running && await messages.AreQueuesEmptyAsync(cancellationToken);
         var missing = one.Groups.Except((await plans.ListRecordsAsync(one, cancellationToken)).Done).ToList();
         if (missing.Count == 0 || one.State is not (ImportState.Planned or ImportState.Running))

@@ -100,10 +100,10 @@ public sealed class SqlServerConnectionsTests
     [InlineData("Database=x;User ID=u;Password=\"" + Secret + "\"", "names no server")]
     [InlineData("Server=x;Database=hibp;User ID=u", "a User ID and no Password")]
     [InlineData("Server=x;Database=hibp;Password=\"" + Secret + "\"", "a Password and no User ID")]
-    [InlineData("Server=x;Database=hibp;Authentication=Active Directory Interactive", "kind of Authentication")]
+    [InlineData("Server=x;Database=hibp;Authentication=Active Directory Interactive", "which is not supported")]
     [InlineData(
         "Server=x;Database=hibp;Authentication=Active Directory Service Principal;User ID=u;Password=\"" + Secret + "\"",
-        "kind of Authentication")]
+        "which is not supported")]
     public void Malformed_connection_string_is_one_error_line_without_the_secret(string connectionString, string expected)
     {
         var error = Assert.Throws<BadInputException>(() => SqlServerConnections.Parse(connectionString, NoCredential));

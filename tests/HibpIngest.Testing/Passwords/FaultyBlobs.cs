@@ -1,7 +1,9 @@
 namespace HibpIngest.Testing;
 
-/// <summary>Counts reads of a container, blocks them, or simulates the end of the process at the Nth call.</summary>
-internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
+/// <summary>
+/// Wraps a container: counts and blocks reads, calls hooks, and fails from the Nth call on as if the process had ended.
+/// </summary>
+internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 {
     private TaskCompletionSource? _held;
     private int _calls;
@@ -15,9 +17,9 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     public int FailsFrom { get; init; }
 
     /// <summary>The first failing call is carried out, and only its response is lost.</summary>
-    public bool IsCarriedOut { get; init; }
+    public bool LosesOnlyFirstResponse { get; init; }
 
-    /// <summary>True if the store is unavailable.</summary>
+    /// <summary>Returns whether the store is unavailable at a call.</summary>
     public Func<bool>? IsDown { get; init; }
 
     /// <summary>Called with the operation and the blob's name before each call; may wait or do something in between.</summary>
@@ -45,23 +47,23 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         ReadAsync(name, () => blobs.ReadPartAsync(name, etag, offset, length, cancellationToken));
 
     public Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
-        CallAsync("Find", name, () => blobs.FindAsync(name, cancellationToken));
+        CallBlobAsync("Find", name, () => blobs.FindAsync(name, cancellationToken));
 
     public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
-        CallAsync("Write", name, () => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
+        CallBlobAsync("Write", name, () => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
 
     public Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
-        CallAsync("Upload", name, () => blobs.UploadAsync(name, content, replaces, cancellationToken));
+        CallBlobAsync("Upload", name, () => blobs.UploadAsync(name, content, replaces, cancellationToken));
 
     public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
-        CallAsync("Append", name, async () =>
+        CallBlobAsync("Append", name, async () =>
         {
             var blocks = await blobs.AppendAsync(name, bytes, cancellationToken);
             return OnAppend?.Invoke(name, blocks) ?? blocks;
         });
 
     public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken) =>
-        CallAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, limit, cancellationToken));
+        CallBlobAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, limit, cancellationToken));
 
     public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
         blobs.ListAsync(prefix, cancellationToken);
@@ -70,51 +72,51 @@ internal sealed class WatchedBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         blobs.ListFoldersAsync(prefix, cancellationToken);
 
     public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
-        CallAsync("Delete", name, () => blobs.DeleteAsync(name, cancellationToken));
+        CallBlobAsync("Delete", name, () => blobs.DeleteAsync(name, cancellationToken));
 
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
-        CallAsync("Delete", name, () => blobs.DeleteAsync(name, etag, cancellationToken));
+        CallBlobAsync("Delete", name, () => blobs.DeleteAsync(name, etag, cancellationToken));
 
     private async Task<PasswordBlob?> ReadAsync(string name, Func<Task<PasswordBlob?>> read)
     {
         Interlocked.Increment(ref _reads);
         if (_held is { } held)
             await held.Task;
-        return await CallAsync("Read", name, read);
+        return await CallBlobAsync("Read", name, read);
     }
 
-    private Task CallAsync(string operation, string name, Func<Task> call) => CallAsync(operation, name, async () =>
+    private Task CallBlobAsync(string operation, string name, Func<Task> call) => CallBlobAsync(operation, name, async () =>
     {
         await call();
         return true;
     });
 
-    private async Task<T> CallAsync<T>(string operation, string name, Func<Task<T>> call)
+    private async Task<T> CallBlobAsync<T>(string operation, string name, Func<Task<T>> call)
     {
         if (Before is not null)
             await Before(operation, name);
-        var result = await CallAsync(call);
+        var result = await CountAsync(call);
         if (After is not null)
             await After(operation, name);
         return result;
     }
 
-    /// <summary>Makes another call of the same process.</summary>
-    public Task CallAsync(Func<Task> call) => CallAsync(async () =>
+    /// <summary>Counts any other store call as one of the same process, so that it can be the one that fails.</summary>
+    public Task CountAsync(Func<Task> call) => CountAsync(async () =>
     {
         await call();
         return true;
     });
 
-    /// <inheritdoc cref="CallAsync(Func{Task})"/>
-    public async Task<T> CallAsync<T>(Func<Task<T>> call)
+    /// <inheritdoc cref="CountAsync(Func{Task})"/>
+    public async Task<T> CountAsync<T>(Func<Task<T>> call)
     {
         var number = Interlocked.Increment(ref _calls);
         if (IsDown?.Invoke() == true)
-            throw new StoreUnavailableException("it is down, as this test wants it");
+            throw new StoreUnavailableException("simulated outage");
         if (FailsFrom == 0 || number < FailsFrom)
             return await call();
-        if (number == FailsFrom && IsCarriedOut)
+        if (number == FailsFrom && LosesOnlyFirstResponse)
             await call();
         throw new ProcessEndedException();
     }

@@ -4,32 +4,32 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// A table server that responds to every upsert with success. It can pass on the requests it received, so that they
-/// can be sent again by other means.
+/// A table server that responds to every upsert with success. It can record requests, so that a benchmark can replay
+/// them with another client.
 /// </summary>
-internal sealed class AnsweringTableServer : IAsyncDisposable
+internal sealed class FakeTableServer : IAsyncDisposable
 {
-    private static readonly byte[] Changed =
+    private static readonly byte[] BatchStart =
         "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"u8.ToArray();
-    private static readonly byte[] Part =
+    private static readonly byte[] OperationSucceeded =
     [
         .. "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"u8,
         .. "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n"u8,
     ];
-    private static readonly byte[] End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
+    private static readonly byte[] BatchEnd = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
 
     private LocalServer _server = null!;
     private long _requests;
 
-    /// <summary>Writes received; creating a table doesn't count.</summary>
+    /// <summary>Number of write requests received, not counting the creation of tables.</summary>
     public long Requests => Interlocked.Read(ref _requests);
 
     public string Endpoint => _server.Address;
 
     /// <param name="record">Receives each request, possibly several concurrently.</param>
-    public static async Task<AnsweringTableServer> StartAsync(Action<TableRequest>? record = null)
+    public static async Task<FakeTableServer> StartAsync(Action<TableRequest>? record = null)
     {
-        var server = new AnsweringTableServer();
+        var server = new FakeTableServer();
         server._server = await LocalServer.StartAsync(async context =>
         {
             var request = context.Request;
@@ -42,14 +42,14 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
                     request.Method, request.Path.Value, request.ContentType, request.Headers.Accept, request.Headers["Prefer"],
                     request.Headers["DataServiceVersion"], body.ToArray()));
             }
-            await AnswerAsync(context, body);
+            await RespondAsync(context, body);
         });
         return server;
     }
 
     public ValueTask DisposeAsync() => _server.DisposeAsync();
 
-    private static async Task AnswerAsync(HttpContext context, MemoryStream body)
+    private static async Task RespondAsync(HttpContext context, MemoryStream body)
     {
         if (!context.Request.Path.Value!.EndsWith("$batch", StringComparison.Ordinal))
         {
@@ -59,12 +59,12 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
         context.Response.StatusCode = StatusCodes.Status202Accepted;
         context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
         var parts = body.GetBuffer().AsSpan(0, (int)body.Length).Count("application/http"u8);
-        var answer = new MemoryStream();
-        answer.Write(Changed);
+        var response = new MemoryStream();
+        response.Write(BatchStart);
         for (var i = 0; i < parts; i++)
-            answer.Write(Part);
-        answer.Write(End);
-        await context.Response.Body.WriteAsync(answer.GetBuffer().AsMemory(0, (int)answer.Length));
+            response.Write(OperationSucceeded);
+        response.Write(BatchEnd);
+        await context.Response.Body.WriteAsync(response.GetBuffer().AsMemory(0, (int)response.Length));
     }
 }
 
@@ -72,10 +72,10 @@ internal sealed class AnsweringTableServer : IAsyncDisposable
 internal sealed record TableRequest(
     string Method, string Path, string? ContentType, string? Accept, string? Prefer, string? DataServiceVersion, byte[] Body)
 {
-    /// <summary>Returns the same request for another server with the same account name.</summary>
-    public TableRequest For(string from, string to)
+    /// <summary>Returns the request with the server's address replaced, to replay it against another server.</summary>
+    public TableRequest WithServer(string fromAddress, string toAddress)
     {
-        var text = Encoding.ASCII.GetString(Body).Replace(from, to, StringComparison.Ordinal);
+        var text = Encoding.ASCII.GetString(Body).Replace(fromAddress, toAddress, StringComparison.Ordinal);
         return this with { Body = Encoding.ASCII.GetBytes(text) };
     }
 }

@@ -1,9 +1,9 @@
 namespace HibpIngest.Tests.Layout;
 
 /// <summary>Tests code style that no analyzer checks.</summary>
-public sealed class FormTests
+public sealed class CodeStyleTests
 {
-    private const int LongestLine = 140;
+    private const int MaxColumns = 140;
 
     [Fact]
     public void Code_lines_have_at_most_140_columns()
@@ -13,7 +13,7 @@ public sealed class FormTests
         var tooLong =
             from file in files
             from line in File.ReadLines(file).Select((text, index) => (text, number: index + 1))
-            where line.text.Length > LongestLine
+            where line.text.Length > MaxColumns
             select $"{Path.GetFileName(file)}:{line.number} has {line.text.Length} columns";
         Assert.Empty(tooLong);
     }

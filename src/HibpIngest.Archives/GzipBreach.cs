@@ -1,0 +1,23 @@
+namespace HibpIngest.Archives;
+
+/// <summary>A gzip breach file: one entry, read forward; its content is opened if it is an archive.</summary>
+internal sealed class GzipBreach(Stream file, EntryName name, InflationMeter meter, NestedTexts nested) : BreachFile
+{
+    private int _entry;
+
+    public override ArchivePosition Position => new(_entry, meter.InflatedBytes, meter.EntriesOpened, meter.IdleBytes);
+
+    public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
+    {
+        meter.StartAt(start);
+        _entry = start.Entry;
+        if (_entry > 0)
+            yield break;
+        var position = Position;
+        file.Position = 0;
+        meter.CountEntry(name);
+        foreach (var text in nested.Open(position, EntryContent.Gunzip(file, name, meter)))
+            yield return text;
+        _entry = 1;
+    }
+}
