@@ -146,6 +146,8 @@ public sealed class StorageAccount : IDisposable
     public string DisplayName =>
         IsEmulator ? $"emulator ({_connection.Blobs.Authority})" : $"{_connection.Account} ({_connection.Blobs.Authority})";
 
+    public string Name => _connection.Account;
+
     public Uri BlobEndpoint => _connection.Blobs;
 
     public Uri QueueEndpoint => _connection.Queues;
@@ -201,6 +203,13 @@ public sealed class StorageAccount : IDisposable
         _http.Dispose();
         _heartbeats.Dispose();
     }
+
+    /// <summary>Returns a table for measurements, which is not a part of the store.</summary>
+    public MeasuredTable MeasuredTable(string name) => _tables.Measured(name);
+
+    /// <summary>Lists the tables whose names begin with the prefix.</summary>
+    public Task<IReadOnlyList<string>> ListTablesAsync(string prefix, CancellationToken cancellationToken) =>
+        _tables.ListAsync(prefix, cancellationToken);
 
     internal AccountTable AccountTable(string name) => _accountTables.GetOrAdd(
         name,

@@ -54,6 +54,20 @@ internal sealed class TableService
 
     public StorageTable Table(string name) => new(this, _client.GetTableClient(name));
 
+    public MeasuredTable Measured(string name) => new(this, _client.GetTableClient(name));
+
+    /// <summary>Lists the tables whose names begin with the prefix.</summary>
+    public Task<IReadOnlyList<string>> ListAsync(string prefix, CancellationToken cancellationToken) =>
+        StorageCall.RunAsync<IReadOnlyList<string>>("listing of tables", async () =>
+        {
+            var names = new List<string>();
+            // All letters and digits sort before the tilde.
+            var filter = TableClient.CreateQueryFilter($"TableName ge {prefix} and TableName lt {prefix + "~"}");
+            await foreach (var table in _client.QueryAsync(filter, cancellationToken: cancellationToken))
+                names.Add(table.Name);
+            return names;
+        }, cancellationToken);
+
     public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");
 
     /// <param name="transaction">Idempotent: it is sent again after a lost connection or a failure of the service.</param>
