@@ -121,7 +121,12 @@ internal static class CommandTree
                 new PasswordsReplicateCommand(), new PasswordsStatusCommand(), new PasswordsSwitchCommand(), new PasswordsRepackCommand(),
                 new PasswordsExportCommand(), new PasswordsDeleteCommand()),
         ]),
-        ("Tools", [new SampleCommand(), new SchemaCommand(), new CompletionCommand()]),
+        ("Tools",
+        [
+            new SampleCommand(),
+            new CommandGroup("bench", "Measure the Table Storage of an account.", new BenchTablesCommand()), new SchemaCommand(),
+            new CompletionCommand(),
+        ]),
     ];
 
     private static Command Find(Command root, IEnumerable<string> path) =>

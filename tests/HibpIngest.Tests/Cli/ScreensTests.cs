@@ -1,6 +1,7 @@
 using System.CommandLine;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
+using HibpIngest.Cli.TableBench;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Settings;
@@ -75,6 +76,15 @@ public sealed class ScreensTests
         {
             LookupCommand.Show(screen, "Somebody@Contoso.example", [Adobe, Adobe with { Name = "Fabrikam", Title = "Fabrikam" }]);
             LookupCommand.Show(screen, "nobody@contoso.example", []);
+        },
+        ["bench"] = screen =>
+        {
+            BenchResult[] results =
+                [.. TableBenchTests.Series(1, "700 1900 1900 1900"), .. TableBenchTests.Series(BenchPlan.Many, "700 2800 9000 16000", 12)];
+            BenchView.Show(screen, results);
+            screen.Show(BenchView.Chart(results));
+            var findings = new BenchFindings(results, isEmulator: false, transactionsInFlight: 16);
+            BenchView.ShowFindings(screen, findings.Advise(), findings.Compare());
         },
         ["sizes"] = screen =>
         {

@@ -10,7 +10,7 @@ public sealed class UsageTests
     public void Every_command_has_descriptions_and_examples_that_parse()
     {
         var commands = Below(CommandTree.Create()).OfType<HibpCommand>().ToList();
-        Assert.Equal(76, commands.Count);
+        Assert.Equal(77, commands.Count);
         Assert.All(commands, command =>
         {
             Assert.NotEmpty(command.Examples);
