@@ -153,7 +153,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var worker = rig.Open();
         var old = await rig.DropAsync("hashes.txt", Bytes(Make(44, ["00000", "01000", "02000"], 50)));
         await worker.PlanAsync(old);
-        await worker.PumpAsync(limit: 2);
+        await worker.PumpAsync(maxMessages: 2);
         Assert.Equal(2, Assert.Single(await rig.Plans.ListInProgressAsync(None)).Done);
         var lines = Make(45, ["01000", "02000", "AA000"], 50).ToArray();
         var next = await rig.DropAsync("hashes.txt", Bytes(lines));
@@ -163,7 +163,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 
         // Again, and this time the event comes first.
         await worker.PlanAsync(next);
-        await worker.PumpAsync(limit: 1);
+        await worker.PumpAsync(maxMessages: 1);
         next = await rig.DropAsync("hashes.txt", Bytes(lines));
         await worker.PlanAsync(next);
         await worker.PumpAsync();
@@ -173,7 +173,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 
         // A deleted file is not imported any more.
         await worker.PlanAsync(await rig.DropAsync("gone/hashes.txt", Bytes(Few)));
-        await worker.PumpAsync(limit: 1);
+        await worker.PumpAsync(maxMessages: 1);
         await rig.Drops.DeleteAsync((await rig.Drops.FindAsync("gone/hashes.txt", None))!, None);
         await worker.SweepAsync();
         await worker.FinishAsync();
@@ -315,7 +315,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();
         await worker.PlanAsync(await rig.DropAsync("hashes.txt", Bytes(Few)));
-        await worker.PumpAsync(limit: 1);
+        await worker.PumpAsync(maxMessages: 1);
         var hidden = Assert.Single(await rig.Queue.ReceiveAsync(1, TimeSpan.FromMinutes(5), None));
         await worker.SweepAsync();
         Assert.Equal(1, (await rig.Queue.GetDepthAsync(None)).Messages);
