@@ -21,13 +21,13 @@ public sealed partial class RemoveBreach(
     /// <exception cref="CatalogueBehindException">Readers still see the breach; it must be run again.</exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
-        var name = (await database.GetBreachAsync(breach, cancellationToken))?.Name ?? breach;
-        var recorded = await record.RunAsync(name, cancellationToken);
+        var recorded = await record.RunAsync(breach, cancellationToken);
+        var name = recorded.Breach;
         var removed = await UnlistAsync(name, cancellationToken);
         LogStarted(name, removed.Count);
         // A load was dropped after the removal was recorded: record it too.
-        if (removed.Any(load => !recorded.Contains(load.Load)))
-            await record.RunAsync(name, cancellationToken);
+        if (removed.Any(load => !recorded.Folders.ContainsKey(load.Load)))
+            recorded = await record.RunAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, progress, cancellationToken);
         // The marks are retired now: a backfill that starts later doesn't copy them, and a layout added later never receives them. So the
         // layouts listed here are all that have to be cleaned.
@@ -39,7 +39,8 @@ public sealed partial class RemoveBreach(
 
         async Task EndAsync(LoadRemoval load)
         {
-            await record.DeleteJournalAsync(load.Load, cancellationToken);
+            if (recorded.Folders.GetValueOrDefault(load.Load) is { } folder)
+                await record.DeleteJournalAsync(folder, cancellationToken);
             await callbacks.DeleteAsync(load.Load, cancellationToken);
             await database.FinishRemovalAsync(load.Load, cancellationToken);
             LogRemoved(name, load.Load);

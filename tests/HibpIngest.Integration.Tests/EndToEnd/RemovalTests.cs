@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
@@ -58,6 +59,22 @@ public sealed class RemovalTests
         Assert.Equal(progress.Seen[^1].Total, progress.Seen[^1].Done);
         Assert.Equal(purged ? Accounts : Accounts - 5, progress.Seen[^1].Total);
         Assert.All(progress.Seen, one => Assert.InRange(one.Done, 0, Accounts));
+    }
+
+    [Fact]
+    public async Task Removal_reads_the_journal_entry_of_each_load_once_and_no_breach()
+    {
+        await using var rig = await PipelineRig.StartAsync(Small);
+        await LoadAsync(rig, "Adobe", 0, 200);
+        var calls = new ConcurrentQueue<string>();
+        var hooks = new HookedPorts((_, what) =>
+        {
+            calls.Enqueue(what);
+            return Task.CompletedTask;
+        });
+        await RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None);
+        Assert.Single(calls, nameof(ILoadRows.GetJournalEntryAsync));
+        Assert.DoesNotContain(nameof(ICatalogue.GetBreachAsync), calls);
     }
 
     [Fact]
