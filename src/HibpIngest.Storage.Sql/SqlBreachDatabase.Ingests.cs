@@ -9,7 +9,8 @@ public abstract partial class SqlBreachDatabase
         TryWriteAsync("""
             UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner,
                 lease_expires_at = @until
-            WHERE id = @load AND state = @state AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
+            WHERE id = @load AND state = @state AND superseded = 0 AND removing = 0 AND superseded_by IS NULL
+                AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
             """, cancellationToken, OfLoad(load), State(state), Owner(owner), FromNow("@until", lease));
 
     public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) => RenewAsync(

@@ -52,8 +52,8 @@ public abstract partial class SqlBreachDatabase
 
     private const string LoadHeadColumns = """
         l.id, b.name, b.hidden, l.blob, l.etag, l.state, COALESCE(l.mark, 0) AS mark,
-            CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END AS lease_expires_at, l.message_sent_at,
-            CAST(CASE WHEN l.superseded = 1 OR l.removing = 1 OR l.superseded_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS stopped, l.purged
+            CASE WHEN l.lease_expires_at > @now THEN l.lease_expires_at END AS lease_expires_at,
+            CAST(CASE WHEN l.superseded = 1 OR l.removing = 1 OR l.superseded_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS stopped
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         """;
 
@@ -113,9 +113,7 @@ public abstract partial class SqlBreachDatabase
         State = ToLoadState(row.Text("state")),
         Mark = row.Int32("mark"),
         LeaseExpiresAt = row.TimeOrNull("lease_expires_at"),
-        MessageSentAt = row.TimeOrNull("message_sent_at"),
         Stopped = row.Boolean("stopped"),
-        Purged = row.Boolean("purged"),
     };
 
     // Holds loads' mails for an operator: at once, when the load resumes, or once it is matched.
@@ -125,20 +123,17 @@ public abstract partial class SqlBreachDatabase
             failed_in = CASE failed_in WHEN 'notifying' THEN 'held' ELSE failed_in END
         """;
 
-    public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) => ReadAsync(
-        session => session.FirstAsync(
-            Limit($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), ReadLoadHead, Key(blob)),
-        cancellationToken);
+    public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+        ReadAsync(session => FindHeadAsync(session, blob), cancellationToken);
 
     public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync($"SELECT {LoadHeadColumns} WHERE l.id = @load", ReadLoadHead, OfLoad(load)), cancellationToken);
 
-    public Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<LoadHead> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // The second of two concurrent starts of a load or breach violates a key and, retried, finds the first row.
-        var newest = Limit($"id FROM dbo.loads WHERE {OfVersion} ORDER BY generation DESC", "1");
-        if (await session.NumberAsync(newest, Key(load.Blob)) is { } found)
-            return (await ReadLoadAsync(session, found))!;
+        if (await FindHeadAsync(session, load.Blob) is { } found)
+            return found;
         // The metadata of a known breach changes only when the load is published.
         if (await AddBreachAsync(session, load.Breach) && load is { Failure: null, Metadata: { } document })
             await MergeMetadataAsync(session, load.Breach, document, byOperator: false);
@@ -146,7 +141,7 @@ public abstract partial class SqlBreachDatabase
         await AddLoadAsync(session, load.Id, breach, load.Blob, load.Settings, generation: 1, load.HeldBecause);
         if (load.Failure is { } failure)
             await FailAsync(session, load.Id, failure);
-        return (await ReadLoadAsync(session, load.Id))!;
+        return (await FindHeadAsync(session, load.Blob))!;
     }, cancellationToken);
 
     public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
@@ -307,6 +302,9 @@ public abstract partial class SqlBreachDatabase
         """, Int("@from", from), Int("@to", to));
 
     private Parameter[] Key(BlobVersion blob) => [.. Version(blob).Where(one => _versionColumns.Contains(one.Name[1..]))];
+
+    private Task<LoadHead?> FindHeadAsync(ISqlSession session, BlobVersion blob) => session.FirstAsync(
+        Limit($"{LoadHeadColumns} WHERE {OfVersion} ORDER BY l.generation DESC", "1"), ReadLoadHead, Key(blob));
 
     private static string CountedOf(string which) => LoadColumns.Replace("{0}", which, StringComparison.Ordinal);
 

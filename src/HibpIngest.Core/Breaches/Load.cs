@@ -151,12 +151,8 @@ public sealed record LoadHead
     public int Mark { get; init; }
     public DateTimeOffset? LeaseExpiresAt { get; init; }
 
-    /// <summary>Time at which the message for the current state (match, mail) was last sent.</summary>
-    public DateTimeOffset? MessageSentAt { get; init; }
-
     /// <summary>Nothing may be written for this load any more: it is superseded, restarted as another load, or being removed.</summary>
     public bool Stopped { get; init; }
-    public bool Purged { get; init; }
 }
 
 /// <param name="Id">Drawn from the store register.</param>

@@ -4,8 +4,8 @@ namespace HibpIngest.Stores;
 public interface IIngests
 {
     /// <summary>
-    /// Acquires the lease of a load in this state (ingesting or matching) if it is free, has expired, or belongs to this owner. Counts an
-    /// attempt, unless the owner already holds the lease.
+    /// Acquires the lease of a load in this state (ingesting or matching) that isn't stopped, if it is free, has expired, or belongs to
+    /// this owner. Counts an attempt, unless the owner already holds the lease.
     /// </summary>
     Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 

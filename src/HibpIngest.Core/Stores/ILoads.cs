@@ -11,7 +11,7 @@ public interface ILoads
     /// gets no mark yet.
     /// </summary>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read; nothing was recorded.</exception>
-    Task<Load> StartLoadAsync(NewLoad load, CancellationToken cancellationToken);
+    Task<LoadHead> StartLoadAsync(NewLoad load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records a new load (its id drawn from the register) of the same blob version with these settings, and fails the old one as

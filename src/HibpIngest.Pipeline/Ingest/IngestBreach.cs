@@ -25,7 +25,7 @@ public sealed class IngestBreach(
         {
             if (await starts.FindIngestingAsync(message.BlobVersion, cancellationToken) is not { } known)
                 return null;
-            message = message with { Blob = null, ETag = null, Load = known.Id };
+            message = message with { Blob = null, ETag = null, Load = known };
         }
         if (!await TryAcquireSlotAsync(cancellationToken))
         {
@@ -51,6 +51,8 @@ public sealed class IngestBreach(
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;
+        if (!work.IsNew)
+            await starts.ReopenAsync(load.Id, cancellationToken);
         CheckFits(load);
         IngestLog.Started(log, load.Id, load.Breach, load.LastPosition + 1);
         // A resumed load is found by its id, so its blob name has not been checked yet, and errors contain that name.
@@ -94,13 +96,20 @@ public sealed class IngestBreach(
 
     private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
-        var head = message.Load > 0
-            ? await starts.ReopenAsync(message.Load, cancellationToken)
-            : await starts.RunAsync(message.BlobVersion, heldBecause: null, cancellationToken);
-        if (head is not { State: LoadState.Ingesting, Stopped: false })
-            return null;
-        var resume = new IngestMessage { Load = head.Id, Traceparent = message.Traceparent };
-        return await leases.ClaimAsync(head, resume, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, head.Id));
+        var isNew = message.Load == 0;
+        var load = message.Load;
+        if (isNew)
+        {
+            var head = await starts.RunAsync(message.BlobVersion, heldBecause: null, cancellationToken);
+            if (head is not { State: LoadState.Ingesting, Stopped: false })
+                return null;
+            load = head.Id;
+        }
+        var resume = new IngestMessage { Load = load, Traceparent = message.Traceparent };
+        var (lease, _) = await leases.ClaimAsync(
+            load, LoadState.Ingesting, resume, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, load));
+        lease?.IsNew = isNew;
+        return lease;
     }
 
     private async Task<bool> TryAcquireSlotAsync(CancellationToken cancellationToken)

@@ -4,8 +4,8 @@ namespace HibpIngest.Pipeline.Ingest;
 public sealed class LoadArchive(ILoadRows rows, IBreachBlobs blobs, ArchivePasswords passwords)
 {
     /// <summary>
-    /// Reads the metadata for its errors, which are better reported now than hours later. The document is applied when the load is
-    /// published.
+    /// Reads the metadata of a resumed load for its errors, which are better reported now than hours later. The document is applied when
+    /// the load is published.
     /// </summary>
     public Task CheckMetadataAsync(Load load, CancellationToken cancellationToken) =>
         MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);

@@ -2,14 +2,15 @@ namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Copies a load's archive into SQL from its checkpoint on, under its lease. A batch's slices are sent after it commits.</summary>
 public sealed class LoadCopy(
-    IBreachDatabase database, LoadArchive archives, LoadLeases leases, StartSlices starts, IOptions<IngestOptions> options,
+    IIngests ingests, LoadArchive archives, LoadLeases leases, StartSlices starts, IOptions<IngestOptions> options,
     TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>Runs until the load is copied or, after a commit, the time is used up; then sends its continuation.</summary>
     public async Task RunAsync(LoadLease lease, CancellationToken cancellationToken)
     {
         var load = lease.Load;
-        await archives.CheckMetadataAsync(load, cancellationToken);
+        if (!lease.IsNew)
+            await archives.CheckMetadataAsync(load, cancellationToken);
         load = await starts.WithMarkAsync(load, cancellationToken);
 
         using var limit = new CancellationTokenSource(
@@ -18,8 +19,8 @@ public sealed class LoadCopy(
         try
         {
             await using var extraction = await archives.ExtractAsync(load, leaseAndLimit.Token);
-            if (await CopyAsync(load, lease, extraction, leaseAndLimit.Token, limit.Token))
-                await FinishAsync(load, lease.Owner, extraction.Checkpoint(), cancellationToken);
+            if (await CopyAsync(load, lease, extraction, leaseAndLimit.Token, limit.Token) is { } copied)
+                await FinishAsync(load, lease.Owner, copied, extraction.Checkpoint());
         }
         catch (OperationCanceledException) when (limit.IsCancellationRequested && !lease.Token.IsCancellationRequested)
         {
@@ -30,15 +31,16 @@ public sealed class LoadCopy(
         }
     }
 
-    /// <summary>Copies the batches. Returns false if the time budget, or the plan's limit after a commit, ended it.</summary>
-    private async Task<bool> CopyAsync(
+    /// <summary>Copies the batches.</summary>
+    /// <returns>The load's number of accounts; null: the time budget, or the plan's limit after a commit, ended it.</returns>
+    private async Task<long?> CopyAsync(
         Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
     {
         var firstCommit = 0L;
-        var number = load.Batches;
+        var (number, copied) = (load.Batches, load.LastPosition);
         var sending = Task.CompletedTask;
         var order = new BatchCopyOrder(load.Id, lease.Owner, load.Mark, load.Settings.SliceRows, options.Value.LoadLease);
-        await using var copy = await database.OpenCopyAsync(order, reading);
+        await using var copy = await ingests.OpenCopyAsync(order, reading);
         try
         {
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
@@ -51,6 +53,7 @@ public sealed class LoadCopy(
                 var began = time.GetTimestamp();
                 var slices = await copy.CommitAsync(batch.Accounts, batch.Checkpoint, batch.DuplicatesPossible, CancellationToken.None);
                 var duration = time.GetElapsedTime(began);
+                copied = batch.Accounts.LastPosition;
                 HibpTelemetry.BatchCopied(batch.Accounts.Count, batch.Accounts.Bytes, duration);
                 // The span measures the transaction, but stays the current one, so that the slices' messages refer to it.
                 span?.SetTag(TelemetryNames.Tags.Slices, slices.Count).SetEndTime(span.StartTimeUtc + duration);
@@ -67,7 +70,10 @@ public sealed class LoadCopy(
                 span?.Stop(); // the continuation's parent is this run, not its last batch
                 if (limit.IsCancellationRequested
                     || (options.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(firstCommit) >= options.Value.TimeBudget))
-                    return await HandOnAsync(lease, sending);
+                {
+                    await HandOnAsync(lease, sending);
+                    return null;
+                }
             }
         }
         catch (OperationCanceledException)
@@ -76,27 +82,26 @@ public sealed class LoadCopy(
             await sending;
             if (firstCommit == 0 || !limit.IsCancellationRequested || lease.Token.IsCancellationRequested)
                 throw;
-            return await HandOnAsync(lease, sending);
+            await HandOnAsync(lease, sending);
+            return null;
         }
         await sending;
-        return true;
+        return copied;
     }
 
-    private async Task<bool> HandOnAsync(LoadLease lease, Task sending)
+    private async Task HandOnAsync(LoadLease lease, Task sending)
     {
         await sending;
         await leases.HandOnAsync(lease, new IngestMessage { Load = lease.Load.Id });
         IngestLog.HandedOn(log, lease.Load.Id, lease.Load.Breach);
-        return false;
     }
 
-    private async Task FinishAsync(Load load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken)
+    private async Task FinishAsync(Load load, string owner, long copied, LoadCheckpoint checkpoint)
     {
-        var copied = (await database.GetLoadAsync(load.Id, cancellationToken))?.LastPosition ?? 0;
         if (copied == 0)
             throw new BadInputException(
                 $"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
-        await database.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
+        await ingests.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
         await archives.ForgetPasswordAsync(load);
         await starts.CompleteAsync(load);
         IngestLog.Copied(log, load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);

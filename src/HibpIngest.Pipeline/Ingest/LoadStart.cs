@@ -23,19 +23,13 @@ public sealed class LoadStart(
         return true;
     }
 
-    /// <summary>Returns the load of a version, if it is ingesting; without open loads the database isn't queried.</summary>
-    public async Task<LoadHead?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+    /// <summary>Returns the id of a version's load, if it is ingesting; without open loads the database isn't queried.</summary>
+    public async Task<long?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         (await register.ListOpenAsync(cancellationToken)).Count > 0
-        && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load : null;
+        && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load.Id : null;
 
-    /// <summary>Returns a load whose ingest continues, marked as open; in another state it is only returned.</summary>
-    public async Task<LoadHead?> ReopenAsync(long load, CancellationToken cancellationToken)
-    {
-        var head = await loads.GetLoadHeadAsync(load, cancellationToken);
-        if (head is { State: LoadState.Ingesting, Stopped: false })
-            await register.MarkOpenAsync(load, cancellationToken);
-        return head;
-    }
+    /// <summary>Marks a load as open whose ingest continues.</summary>
+    public Task ReopenAsync(long load, CancellationToken cancellationToken) => register.MarkOpenAsync(load, cancellationToken);
 
     /// <summary>Records a version with a refused name as a failed load, in place: such a name must not be put into a message.</summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
@@ -69,8 +63,7 @@ public sealed class LoadStart(
             HeldBecause = JoinReasons(heldBecause, named.HeldBecause(id)),
         };
         var load = await loads.StartLoadAsync(order, cancellationToken);
-        var head = await loads.GetLoadHeadAsync(load.Id, cancellationToken) ?? throw new LoadLostException(load.Id);
-        await RegisterAsync(head, cancellationToken);
+        await RegisterAsync(load, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
             IngestLog.Failed(log, load.Id, load.Breach, failure);
         // Names of unknown properties are not logged: they may be anything, even an address.
@@ -79,7 +72,7 @@ public sealed class LoadStart(
             var nearest = string.Join(", ", unknown.Select(one => one.Nearest).OfType<string>().Distinct());
             IngestLog.UnknownMetadata(log, load.Id, load.Breach, unknown.Count, nearest.Length > 0 ? nearest : "none");
         }
-        return head;
+        return load;
     }
 
     internal static LoadSettings NewSettings(IngestOptions options) => new()

@@ -12,10 +12,10 @@ public sealed partial class MatchSubscribers(
 {
     public async Task<LoadLease?> ClaimAsync(MatchMessage message, CancellationToken cancellationToken)
     {
-        var head = await loads.GetLoadHeadAsync(message.Load, cancellationToken);
-        if (head is { State: LoadState.Notifying })
-            await schedules.Mails.SendNextAsync(head.Id, cancellationToken);
-        return head is { State: LoadState.Matching, Stopped: false } ? await leases.ClaimAsync(head, message, cancellationToken) : null;
+        var (lease, found) = await leases.ClaimAsync(message.Load, LoadState.Matching, message, cancellationToken);
+        if (found is { State: LoadState.Notifying })
+            await schedules.Mails.SendNextAsync(found.Id, cancellationToken);
+        return lease;
     }
 
     public async Task RunAsync(LoadLease work, CancellationToken cancellationToken)
@@ -32,6 +32,7 @@ public sealed partial class MatchSubscribers(
             await schedules.Mails.SendNextAsync(load.Id, cancellationToken);
         await schedules.Calls.LookThroughAsync(load.Id, cancellationToken);
         await schedules.Journal.SendAsync(load.Id, cancellationToken);
+        // Read again: the match has changed its state and its notifications.
         var matched = await loads.GetLoadAsync(load.Id, CancellationToken.None) ?? load;
         // A change from its zip's metadata must reach the breach's other loads in the journal. If it is published, WriteJournal does it.
         if (matched.PublishedAt is null)

@@ -5,35 +5,37 @@ public sealed class LoadLeases(
     ILoads loads, IIngests ingests, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
 {
     /// <summary>
-    /// Acquires a load's lease, if the load is still in the state in which it was found. If another owner has the lease, the message is
+    /// Acquires a load's lease, if the load is in this state, and reads the load under it. If another owner has the lease, the message is
     /// sent again, visible after the lease's end: acknowledging it would leave the load to Sweep if that owner has died.
     /// </summary>
-    /// <returns>Null if the load is in another state by now, or another owner has the lease.</returns>
+    /// <returns>The lease; without it the load as it was found, null if there is none.</returns>
     /// <param name="cancellationToken">Also ends the work under the lease.</param>
-    public async Task<LoadLease?> ClaimAsync(
-        LoadHead head, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
+    public async Task<(LoadLease? Lease, LoadHead? Found)> ClaimAsync(
+        long load, LoadState state, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
         // Unique to each run: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
-        if (!await ingests.TryClaimLoadAsync(head.Id, head.State, owner, options.Value.LoadLease, cancellationToken))
+        if (!await ingests.TryClaimLoadAsync(load, state, owner, options.Value.LoadLease, cancellationToken))
         {
-            if (await loads.GetLoadHeadAsync(head.Id, cancellationToken) is not { } held || held.State != head.State)
-                return null;
-            onHeld?.Invoke();
-            await messages.SendAfterLeaseAsync(again, held.LeaseExpiresAt, options.Value.LoadLease, cancellationToken);
-            return null;
+            var found = await loads.GetLoadHeadAsync(load, cancellationToken);
+            if (found?.State == state && !found.Stopped)
+            {
+                onHeld?.Invoke();
+                await messages.SendAfterLeaseAsync(again, found.LeaseExpiresAt, options.Value.LoadLease, cancellationToken);
+            }
+            return (null, found);
         }
         LoadLease? lease = null;
         try
         {
-            if (await loads.GetLoadAsync(head.Id, cancellationToken) is { } load && load.State == head.State)
-                lease = new LoadLease(load, owner, ingests, options.Value.LoadLease, time, cancellationToken);
-            return lease;
+            if (await loads.GetLoadAsync(load, cancellationToken) is { } held && held.State == state)
+                lease = new LoadLease(held, owner, ingests, options.Value.LoadLease, time, cancellationToken);
+            return (lease, null);
         }
         finally
         {
             if (lease is null)
-                await StageRunner.IgnoreUnavailableAsync(() => ReleaseAsync(head.Id, owner));
+                await StageRunner.IgnoreUnavailableAsync(() => ReleaseAsync(load, owner));
         }
     }
 
@@ -69,6 +71,9 @@ public sealed class LoadLease : IStageWork
 
     /// <summary>The load as read under the lease: its checkpoint may have moved before.</summary>
     public Load Load { get; }
+
+    /// <summary>True if this message has just started the load: it is registered, and its metadata has been read.</summary>
+    internal bool IsNew { get; set; }
 
     public string Owner { get; }
 

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Reflection;
 using HibpIngest.Delivery;
@@ -305,6 +306,35 @@ public sealed class NotifyTests
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
         Assert.DoesNotContain(nameof(ILoads.ListLoadsAsync), calls);
+    }
+
+    [Fact]
+    public async Task Ingest_reads_the_load_under_its_lease_and_match_once_more_at_its_end()
+    {
+        await using var rig = await PipelineRig.StartAsync();
+        var calls = new ConcurrentQueue<string>();
+        var watched = new HookedPorts((_, what) =>
+        {
+            calls.Enqueue(what);
+            return Task.CompletedTask;
+        }).Wrap(rig.Context);
+        var version = await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        var dispatcher = watched.Get<MessageDispatcher>();
+        await dispatcher.DispatchAsync(
+            QueueNames.Ingest, new IngestMessage { Blob = version.Name, ETag = version.ETag }.ToJson(), None);
+        // First, whether there is a load of the file.
+        Assert.Equal([nameof(ILoads.FindLoadAsync), nameof(ILoads.GetLoadAsync)], Reads());
+
+        var slices = rig.Context.Queues.Get(QueueNames.Slices);
+        foreach (var slice in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
+            await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, slice.Body, None);
+        calls.Clear();
+        var load = Assert.Single(await rig.LoadsAsync()).Id;
+        await dispatcher.DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        Assert.Equal([nameof(ILoads.GetLoadAsync), nameof(ILoads.GetLoadAsync)], Reads());
+
+        string[] Reads() => [.. calls.Where(
+            what => what is nameof(ILoads.FindLoadAsync) or nameof(ILoads.GetLoadAsync) or nameof(ILoads.GetLoadHeadAsync))];
     }
 
     [Fact]

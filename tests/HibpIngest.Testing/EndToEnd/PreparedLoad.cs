@@ -20,8 +20,9 @@ internal static class PreparedLoad
     {
         var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
         var blob = new BlobVersion($"{breach}.zip", $"\"{Guid.NewGuid():N}\"");
-        return await database.StartLoadAsync(
+        await database.StartLoadAsync(
             new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new IngestOptions())), CancellationToken.None);
+        return (await database.GetLoadAsync(id, CancellationToken.None))!;
     }
 
     /// <summary>Acquires a load's lease, and opens its copy.</summary>

@@ -11,12 +11,15 @@ internal static class DatabaseSteps
     /// <summary>Draws a load's id as the register would: no test may rely on the first being 1.</summary>
     public static long DrawId() => Interlocked.Increment(ref _drawn);
 
-    /// <summary>Starts a load under a drawn id, with its metadata as a document.</summary>
-    public static Task<Load> StartLoadAsync(
+    /// <summary>Starts a load under a drawn id, with its metadata as a document, and reads it.</summary>
+    public static async Task<Load> StartLoadAsync(
         this IBreachDatabase database, string breach, BreachMetadata metadata, BlobVersion blob, LoadSettings settings, string? failure,
-        CancellationToken cancellationToken) =>
-        database.StartLoadAsync(
-            new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure }, cancellationToken);
+        CancellationToken cancellationToken)
+    {
+        var order = new NewLoad(DrawId(), breach, blob, settings) { Metadata = metadata.ToJson(), Failure = failure };
+        var started = await database.StartLoadAsync(order, cancellationToken);
+        return (await database.GetLoadAsync(started.Id, cancellationToken))!;
+    }
 
     public static Task<Load> RestartLoadAsync(
         this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
