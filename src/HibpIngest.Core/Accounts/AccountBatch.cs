@@ -44,12 +44,12 @@ public sealed class AccountBatch
         domain.CopyTo(place[alias.Length..]);
     }
 
+    /// <summary>Adds an account, given as alias and domain without a separator.</summary>
     /// <exception cref="InvalidOperationException">The batch is full.</exception>
-    public void Add(AccountBatch from, int index)
-    {
-        var account = from.Account(index, out var aliasLength);
-        account.CopyTo(Reserve(account.Length, aliasLength));
-    }
+    public void Add(ReadOnlySpan<byte> account, int aliasLength) => account.CopyTo(Reserve(account.Length, aliasLength));
+
+    /// <exception cref="InvalidOperationException">The batch is full.</exception>
+    public void Add(AccountBatch from, int index) => Add(from.Account(index, out var aliasLength), aliasLength);
 
     /// <summary>Returns alias and domain of account <paramref name="index"/>, concatenated without a separator.</summary>
     public ReadOnlySpan<byte> Account(int index, out int aliasLength)

@@ -1,4 +1,6 @@
+using System.Buffers.Binary;
 using System.Globalization;
+using System.Numerics;
 using System.Security.Cryptography;
 using System.Text;
 
@@ -13,7 +15,11 @@ public static class TopLevelDomains
     private const string Resource = "tlds-alpha-by-domain.txt";
     private const string VersionPrefix = "# Version ";
 
-    // Open addressing: a slot holds 1 + index of a name, 0 if empty. Four slots per name keep chains short.
+    private const int MaxShort = 7;
+
+    // Open addressing; four slots per name keep chains short. Nearly every account has a short name: such a slot holds the name itself,
+    // that of a longer name 1 + its index; 0 if empty.
+    private static readonly ulong[] ShortNames;
     private static readonly ushort[] Slots;
     private static readonly byte[][] Names;
 
@@ -44,9 +50,19 @@ public static class TopLevelDomains
         Hash = Convert.ToHexStringLower(SHA256.HashData(Encoding.ASCII.GetBytes(string.Join('\n', names))));
 
         Names = [.. names.Select(Encoding.ASCII.GetBytes)];
-        Slots = new ushort[(int)System.Numerics.BitOperations.RoundUpToPowerOf2((uint)names.Count * 4)];
+        Slots = new ushort[(int)BitOperations.RoundUpToPowerOf2((uint)names.Count * 4)];
+        ShortNames = new ulong[Slots.Length];
         for (var index = 0; index < Names.Length; index++)
         {
+            if (Names[index].Length <= MaxShort)
+            {
+                var key = ShortKey(Names[index]);
+                var place = PlaceOf(key);
+                while (ShortNames[place & (ShortNames.Length - 1)] != 0)
+                    place++;
+                ShortNames[place & (ShortNames.Length - 1)] = key;
+                continue;
+            }
             var slot = HashOf(Names[index]);
             while (Slots[slot & (Slots.Length - 1)] != 0)
                 slot++;
@@ -70,6 +86,17 @@ public static class TopLevelDomains
     /// <summary>Returns whether a label (lower-case ASCII) is a top-level domain.</summary>
     public static bool Contains(ReadOnlySpan<byte> label)
     {
+        if (label.Length <= MaxShort)
+        {
+            var key = ShortKey(label);
+            for (var place = PlaceOf(key); ; place++)
+            {
+                var name = ShortNames[place & (ShortNames.Length - 1)];
+                if (name == key || name == 0)
+                    return name != 0;
+            }
+        }
+
         var slots = Slots;
         for (var slot = HashOf(label); ; slot++)
         {
@@ -81,7 +108,23 @@ public static class TopLevelDomains
         }
     }
 
-    // FNV-1a: most labels have two to four bytes.
+    // The bytes, and the length so that no label has the key 0.
+    private static ulong ShortKey(ReadOnlySpan<byte> label)
+    {
+        var bytes = label.Length switch
+        {
+            >= 4 => BinaryPrimitives.ReadUInt32LittleEndian(label)
+                | ((ulong)BinaryPrimitives.ReadUInt32LittleEndian(label[^4..]) << ((label.Length - 4) * 8)),
+            >= 2 => BinaryPrimitives.ReadUInt16LittleEndian(label) | ((uint)label[^1] << ((label.Length - 1) * 8)),
+            1 => label[0],
+            _ => 0ul,
+        };
+        return bytes | ((ulong)(label.Length + 1) << 56);
+    }
+
+    private static int PlaceOf(ulong key) => (int)((key * 0x9E3779B97F4A7C15) >> 33);
+
+    // FNV-1a.
     private static int HashOf(ReadOnlySpan<byte> label)
     {
         var hash = 2166136261u;

@@ -107,9 +107,9 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _stop.Dispose();
     }
 
-    void IAccountSink.Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
+    void IAccountSink.Add(ReadOnlySpan<byte> account, int aliasLength)
     {
-        _finding.Add(alias, domain);
+        _finding.Add(account, aliasLength);
         if (_finding.IsFull)
             PushFound();
     }

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Numerics;
 using System.Runtime.InteropServices;
 using System.Runtime.Intrinsics;
 
@@ -42,6 +43,8 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     private const int MaxStoredDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
     private const byte FirstNonAscii = 0x80;
+    private const int NearBytes = 32; // of one Vector256
+    private const byte LowerBit = 0x20;
 
     private readonly byte[] _alias = new byte[MaxStoredAlias];
     private readonly byte[] _domain = new byte[MaxStoredDomain];
@@ -185,6 +188,11 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
             if (at < 0)
                 break;
             at += position;
+            if (AddNear(text, floor, at) is > 0 and var end)
+            {
+                position = floor = end;
+                continue;
+            }
             var start = floor + text[floor..at].LastIndexOfAnyExcept(AccountRules.AliasBytes) + 1;
             if (start < at && start > floor && IsEscape(text[start - 1], text[start]))
                 start++;
@@ -221,6 +229,60 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _afterNonAscii = tail > floor && text[tail - 1] >= FirstNonAscii;
         StoreAlias(text[tail..]);
     }
+
+    /// <summary>
+    /// Adds the account around an @ if it and the bytes that end its parts are within <see cref="NearBytes"/>, as nearly every one is. All
+    /// bytes are compared at once: a loop over them takes three times as long, mostly for branches that can't be predicted. Does nothing
+    /// if any rule could be broken, or the alias could begin with an escape.
+    /// </summary>
+    /// <returns>The end of its domain; 0 if none was added.</returns>
+    private int AddNear(ReadOnlySpan<byte> text, int floor, int at)
+    {
+        if (at < NearBytes || text.Length - at <= NearBytes)
+            return 0;
+        var before = Vector256.Create(text.Slice(at - NearBytes, NearBytes));
+        var after = Vector256.Create(text.Slice(at + 1, NearBytes));
+        var isAlias = IsDomain(before) | Vector256.Equals(before, Vector256.Create((byte)'+'))
+            | Vector256.Equals(before, Vector256.Create((byte)'_'));
+        var aliasLength = Math.Min(BitOperations.LeadingZeroCount(~isAlias.ExtractMostSignificantBits()), at - floor);
+        var domainLength = BitOperations.TrailingZeroCount(~IsDomain(after).ExtractMostSignificantBits());
+        if (aliasLength is 0 or NearBytes || domainLength is < AccountRules.MinDomainLength or NearBytes
+            || text[at - aliasLength - 1] == '\\')
+        {
+            return 0;
+        }
+
+        // Bit 0 is the first byte of the part.
+        var aliasPeriods = Bits(before, '.') >> (NearBytes - aliasLength);
+        var inDomain = (1u << domainLength) - 1;
+        var periods = Bits(after, '.') & inDomain;
+        var edges = periods | (Bits(after, '-') & inDomain);
+        var broken = (aliasPeriods & ((aliasPeriods >> 1) | 1)) | (aliasPeriods >> (aliasLength - 1))
+            | (edges & 1) | (edges >> (domainLength - 1)) | ((periods >> 1) & edges) | ((edges >> 1) & periods);
+        if (broken != 0 || periods == 0)
+            return 0;
+
+        var start = at - aliasLength;
+        var alias = Vector256.Create(text.Slice(start, NearBytes));
+        var isUpper = Vector256.LessThanOrEqual(alias - Vector256.Create((byte)'A'), Vector256.Create((byte)('Z' - 'A')));
+        (alias | (isUpper & Vector256.Create(LowerBit))).CopyTo(_lower);
+        // Every other byte of a domain has this bit.
+        (after | Vector256.Create(LowerBit)).CopyTo(_lower, aliasLength);
+        var account = _lower.AsSpan(0, aliasLength + domainLength);
+        if (!TopLevelDomains.Contains(account[(aliasLength + BitOperations.Log2(periods) + 1)..]))
+            return 0;
+        sink.Add(account, aliasLength);
+        return at + 1 + domainLength;
+    }
+
+    private static uint Bits(Vector256<byte> bytes, char equal) =>
+        Vector256.Equals(bytes, Vector256.Create((byte)equal)).ExtractMostSignificantBits();
+
+    // AccountRules.DomainBytes.
+    private static Vector256<byte> IsDomain(Vector256<byte> bytes) =>
+        Vector256.LessThanOrEqual((bytes | Vector256.Create(LowerBit)) - Vector256.Create((byte)'a'), Vector256.Create((byte)('z' - 'a')))
+        | Vector256.LessThanOrEqual(bytes - Vector256.Create((byte)'0'), Vector256.Create((byte)9))
+        | Vector256.LessThanOrEqual(bytes - Vector256.Create((byte)'-'), Vector256.Create((byte)('.' - '-')));
 
     // Continues the candidate cut by the last chunk's end. Returns where the search continues; -1: this chunk cuts it too.
     private int FinishPending(ReadOnlySpan<byte> text)
@@ -318,7 +380,7 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         Ascii.ToLower(alias, lowerAlias, out _);
         Ascii.ToLower(domain, lowerDomain, out _);
         if (AccountRules.Check(lowerAlias, lowerDomain) is not { } broken)
-            sink.Add(lowerAlias, lowerDomain);
+            sink.Add(_lower.AsSpan(0, alias.Length + domain.Length), alias.Length);
         else if (afterNonAscii && broken == AccountRule.AliasPeriod && alias[0] == '.')
             counts.ByRule[(int)AccountRule.NonAscii]++;
         else if (!FollowAfter(domain, broken, rest))
@@ -380,6 +442,7 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
 
 internal interface IAccountSink
 {
-    /// <summary>Adds an account that passes every rule, in lower-case ASCII. The spans are valid only during the call.</summary>
-    void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain);
+    /// <summary>Adds an account that passes every rule, in lower-case ASCII.</summary>
+    /// <param name="account">Alias and domain without a separator; valid only during the call.</param>
+    void Add(ReadOnlySpan<byte> account, int aliasLength);
 }

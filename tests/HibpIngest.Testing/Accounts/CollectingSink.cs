@@ -7,8 +7,8 @@ internal sealed class CollectingSink : IAccountSink
 {
     public List<string> Accounts { get; } = [];
 
-    public void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) =>
-        Accounts.Add(Encoding.ASCII.GetString(alias) + "@" + Encoding.ASCII.GetString(domain));
+    public void Add(ReadOnlySpan<byte> account, int aliasLength) =>
+        Accounts.Add(Encoding.ASCII.GetString(account[..aliasLength]) + "@" + Encoding.ASCII.GetString(account[aliasLength..]));
 
     public static (List<string> Accounts, long[] Broken) Scan(params IEnumerable<byte[]> chunks)
     {

@@ -185,6 +185,6 @@ public sealed class AccountScannerTests
     {
         public int Count { get; private set; }
 
-        public void Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Count++;
+        public void Add(ReadOnlySpan<byte> account, int aliasLength) => Count++;
     }
 }
