@@ -185,9 +185,8 @@ public sealed partial class SqlServerBreachDatabaseTests
         const string Secret = "wrong-Passw0rd";
         await using var nothing = SqlServerBreachDatabase.Open(
             TestServer.ConnectionTo("hibp_test_nothing"), Time, NullLoggerFactory.Instance);
-        Assert.Contains(
-            "no such database", (await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None))).Message,
-            StringComparison.Ordinal);
+        var missing = await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None));
+        Assert.Contains("the database doesn't exist", missing.Message, StringComparison.Ordinal);
         var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { Password = Secret };
         await using var wrong = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
         var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.GetSchemaVersionAsync(None));

@@ -264,7 +264,7 @@ internal sealed class DemoCommand : HibpCommand
     {
         var rejected = load.Checkpoint.Rejected;
         var seconds = Seconds(load, total);
-        var table = TableFormat.Create(load.Breach, "count", "duration", "rate").AlignRight(1, 2, 3);
+        var table = TableFormat.Create("", "count", "duration", "rate").AlignRight(1, 2, 3);
         Add("accounts found", load.Accounts, seconds.Ingest, "rows");
         if (showsRules)
         {

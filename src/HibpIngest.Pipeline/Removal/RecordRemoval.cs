@@ -32,7 +32,7 @@ public sealed class RecordRemoval(
     public Task DeleteJournalAsync(string folder, CancellationToken cancellationToken) =>
         WriteJournal.DeleteAsync(blobs, folder, cancellationToken);
 
-    /// <returns>The load's folder in the journal. Null: it has none, since nothing of it was ever written.</returns>
+    /// <returns>The load's folder in the journal. Null if the load never got a mark, so that nothing of it was written.</returns>
     private async Task<string?> RemoveFromJournalAsync(
         long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
     {
@@ -52,5 +52,7 @@ public sealed class RecordRemoval(
 }
 
 /// <param name="Breach">Its name as the database spells it.</param>
-/// <param name="Folders">The loads with their folders in the journal, null for a load without one. Empty: the removal will be refused.</param>
+/// <param name="Folders">
+/// The loads with their folders in the journal, null for a load without one. Empty if the removal will be refused.
+/// </param>
 public sealed record RecordedRemoval(string Breach, IReadOnlyDictionary<long, string?> Folders);

@@ -93,7 +93,7 @@ public sealed class PipelineSettingsTests
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])
         {
             var refused = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_EMULATOR_PORT", wrong)));
-            Assert.Contains("HIBP_EMULATOR_PORT: expected 1 to 65000", refused.Message, StringComparison.Ordinal);
+            Assert.Contains("HIBP_EMULATOR_PORT: expected a port from 1 to 65000", refused.Message, StringComparison.Ordinal);
         }
     }
 

@@ -62,7 +62,7 @@ public sealed class ManifestTests
 
     [Theory]
     [InlineData("{", "byte")]
-    [InlineData("{}", "not the document")]
+    [InlineData("{}", "not a valid document")]
     [InlineData("null", "format none")]
     public async Task Unreadable_document_is_named_in_the_error(string json, string reason)
     {

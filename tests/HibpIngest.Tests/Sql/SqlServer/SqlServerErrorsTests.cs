@@ -61,8 +61,8 @@ public sealed class SqlServerErrorsTests
     [InlineData(916, "no user of the database")]
     [InlineData(40615, "firewall")]
     [InlineData(18456, "login was refused")]
-    [InlineData(4060, "no such database")]
-    [InlineData(911, "no such database")]
+    [InlineData(4060, "the database doesn't exist")]
+    [InlineData(911, "the database doesn't exist")]
     [InlineData(208, "hibp database upgrade")]
     public void Wrong_setup_is_refused_with_advice(int number, string advice) =>
         Assert.Contains(
