@@ -1,3 +1,5 @@
+using System.Runtime.CompilerServices;
+
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>Polls for effects of another process.</summary>
@@ -7,7 +9,10 @@ internal static class Eventually
 
     /// <summary>Polls until the condition is true.</summary>
     /// <param name="before">A call that must still be running; if it ends first, it was too fast or failed.</param>
-    public static async Task IsSoAsync(Func<Task<bool>> condition, Task<InvocationResult>? before = null)
+    /// <exception cref="TimeoutException">It stayed false.</exception>
+    public static async Task IsSoAsync(
+        Func<Task<bool>> condition, Task<InvocationResult>? before = null,
+        [CallerArgumentExpression(nameof(condition))] string expression = "")
     {
         using var timeout = new CancellationTokenSource(TestTimeout);
         using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(20));
@@ -15,7 +20,19 @@ internal static class Eventually
         {
             if (before is { IsCompleted: true })
                 throw new InvalidOperationException($"ended before: {await before}");
-            await timer.WaitForNextTickAsync(timeout.Token);
+            await WaitAsync();
+        }
+
+        async Task WaitAsync()
+        {
+            try
+            {
+                await timer.WaitForNextTickAsync(timeout.Token);
+            }
+            catch (OperationCanceledException e)
+            {
+                throw new TimeoutException($"false for {TestTimeout}: {expression}", e);
+            }
         }
     }
 }

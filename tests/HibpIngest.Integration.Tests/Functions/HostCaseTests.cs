@@ -90,14 +90,30 @@ public sealed class HostCaseTests
     public async Task Restarted_instance_stops_at_a_batch_and_the_next_one_resumes(string driver)
     {
         const int Accounts = 20_000;
-        // Also with a budget that ends the ingest again and again.
         await using var app = await DrivenApp.StartAsync(
-            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_TIMEBUDGET", "00:00:01"),
-            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
+            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_SWEEPSTALEAGE", "00:00:05"),
+            ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
+        await SetUpAsync(app);
+        // A host cancels its invocations 10 seconds after SIGTERM.
+        RowsFault.SlowDown(app.DatabaseFile);
         await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
         await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
         await app.RestartAsync();
+        RowsFault.SpeedUp(app.DatabaseFile);
+        Assert.Contains("IngestBreach failed: stopped before its work was done", app.Said, StringComparison.Ordinal);
         await DoneAsync(app, 1);
+        await AssertAccountsAsync(app, Accounts);
+    }
+
+    [Theory]
+    [MemberData(nameof(Drivers))]
+    public async Task Ingest_over_its_time_budget_is_continued_by_messages(string driver)
+    {
+        const int Accounts = 5_000;
+        await using var app = await StartQuickAsync(driver, ("HIBP_TIMEBUDGET", "00:00:00.2"));
+        await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
+        await DoneAsync(app, 1);
+        Assert.Contains("ingest time budget used up", app.Said, StringComparison.Ordinal);
         await AssertAccountsAsync(app, Accounts);
     }
 
@@ -108,8 +124,7 @@ public sealed class HostCaseTests
         await using var telemetry = await TelemetryEndpoint.StartAsync();
         await using var app = await DrivenApp.StartAsync(
             driver, ("HIBP_SWEEPBLOBAGE", "00:00:00"), (TelemetryExport.ApplicationInsightsVariable, telemetry.ConnectionString));
-        // The first sweep sets up the stores.
-        await Eventually.IsSoAsync(async () => await app.Queue("breach-slices").ExistsAsync());
+        await SetUpAsync(app);
         await app.Queue("breach-slices").SendMessageAsync(Convert.ToBase64String(Encoding.ASCII.GetBytes(Person)));
         await Eventually.IsSoAsync(async () => await CountAsync(app, "breach-slices-poison") == 1);
         (await app.HibpAsync("poison", "requeue", "breach-slices")).Succeeded();
@@ -149,6 +164,19 @@ public sealed class HostCaseTests
             && item.Message.Contains(reason, StringComparison.Ordinal));
     }
 
+    /// <summary>Waits for the first sweep, which sets up the stores.</summary>
+    private static async Task SetUpAsync(DrivenApp app)
+    {
+        await Eventually.IsSoAsync(async () => await app.Queue(QueueNames.Slices).ExistsAsync());
+        await Eventually.IsSoAsync(async () => await FindVersionAsync(app) > 0);
+    }
+
+    private static async Task<int> FindVersionAsync(DrivenApp app)
+    {
+        await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
+        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found;
+    }
+
     /// <summary>Lists the host's own queues of blob events. A changed host id adds one, and leaves the first one unread.</summary>
     private static async Task<List<string>> EventQueuesAsync(DrivenApp app)
     {
@@ -159,9 +187,12 @@ public sealed class HostCaseTests
     }
 
     /// <summary>Starts an app with many small batches and slices, whose lost work Sweep re-sends within seconds.</summary>
-    private static Task<DrivenApp> StartQuickAsync(string driver) => DrivenApp.StartAsync(
-        driver, ("HIBP_BATCHROWS", "25"), ("HIBP_SLICEROWS", "25"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
-        ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"), ("HIBP_RANGES", "on"));
+    private static Task<DrivenApp> StartQuickAsync(string driver, params (string Name, string Value)[] more) => DrivenApp.StartAsync(
+        driver,
+        [
+            ("HIBP_BATCHROWS", "25"), ("HIBP_SLICEROWS", "25"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
+            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"), ("HIBP_RANGES", "on"), .. more,
+        ]);
 
     /// <summary>Asserts that the table has exactly these accounts, and that no log has any.</summary>
     private static async Task AssertAccountsAsync(DrivenApp app, int accounts)
@@ -189,7 +220,7 @@ public sealed class HostCaseTests
                 && (isMet(seen) || (seen.State is LoadState.Failed or LoadState.Done
                     ? throw new InvalidOperationException($"ended without it: {seen.State}; {app.Said}") : false)));
         }
-        catch (OperationCanceledException e)
+        catch (TimeoutException e)
         {
             throw new TimeoutException($"the load stayed {found}; output: {app.Said}", e);
         }
@@ -197,11 +228,10 @@ public sealed class HostCaseTests
 
     private static async Task<Load?> LoadAsync(DrivenApp app, long load)
     {
-        if (!File.Exists(app.DatabaseFile))
+        if (!File.Exists(app.DatabaseFile) || await FindVersionAsync(app) == 0)
             return null;
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
-        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
-            ? null : await database.GetLoadAsync(load, CancellationToken.None);
+        return await database.GetLoadAsync(load, CancellationToken.None);
     }
 
     private static List<string> Recipients(DrivenApp app) =>
