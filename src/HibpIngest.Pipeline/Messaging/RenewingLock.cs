@@ -32,10 +32,10 @@ internal static class RenewingLock
         }
         catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)
         {
-        {
-            throw new NotPossibleException(
-                "the lock was lost to another process, because this process or its database stalled: run the command again");
-        }
+            {
+                throw new NotPossibleException(
+                    "the lock was lost to another process, because this process or its database stalled: run the command again");
+            }
         }
         finally
         {
