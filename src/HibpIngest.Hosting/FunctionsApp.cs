@@ -125,7 +125,7 @@ public static class FunctionsAppSettings
     // A connection string, or the URI for an identity-based connection.
     private static string FindStorage(IDictionary environment) =>
         Find(environment, "HIBP_STORAGE") ?? Find(environment, BreachStorage) ?? Find(environment, $"{BreachStorage}__blobServiceUri")
-        ?? throw new BadInputException($"expected HIBP_STORAGE or {BreachStorage} to name the storage account, found neither");
+        ?? throw new BadInputException($"expected HIBP_STORAGE or {BreachStorage} to name the storage account; neither is set");
 
     private static string? Find(IDictionary environment, string variable) =>
         environment[variable] is string { Length: > 0 } value && !string.IsNullOrWhiteSpace(value) ? value : null;

@@ -34,7 +34,7 @@ internal static class RenewingLock
         {
             {
                 throw new NotPossibleException(
-                    "the lock was lost to another process, because this process or its database stalled: run the command again");
+                    "the lock was lost, because this process or its database stalled: run the command again");
             }
         }
         finally

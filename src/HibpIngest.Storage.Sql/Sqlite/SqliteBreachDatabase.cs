@@ -93,7 +93,7 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
 
     private static string FileOf(string fileOrConnectionString)
     {
-        const string Expected = "expected a SQLite file, as a path or as 'Data Source=path'";
+        const string Expected = "database: expected a SQLite file, as a path or as 'Data Source=path'";
         var file = fileOrConnectionString;
         if (fileOrConnectionString.TrimStart().StartsWith("Data Source", StringComparison.OrdinalIgnoreCase))
         {

@@ -195,13 +195,13 @@ public sealed class AppendApiTests
                 Assert.Equal((path, 405), (path, reply.Status));
                 Assert.Contains("POST", reply.Header("Allow"), StringComparison.Ordinal);
                 if (method != "HEAD")
-                    Assert.Contains("answers POST", reply.Text, StringComparison.Ordinal);
+                    Assert.Contains("accepts POST", reply.Text, StringComparison.Ordinal);
             }
             var options = await rig.Web.GetAsync(path, method: "OPTIONS");
             Assert.Equal((204, "POST, OPTIONS", ""), (
                 options.Status, options.Header("Allow"), options.Header("Access-Control-Allow-Origin")));
         }
-        Assert.Contains("answers GET", (await rig.PostAsync("/range/5BAA6", SenderRig.Json(One))).Text, StringComparison.Ordinal);
+        Assert.Contains("accepts GET", (await rig.PostAsync("/range/5BAA6", SenderRig.Json(One))).Text, StringComparison.Ordinal);
 
         await using var off = await SenderRig.StartAsync(passwords: new PasswordOptions { Passwords = PasswordPin.Off });
         Assert.Equal(404, (await off.AppendAsync(One)).Status);

@@ -45,7 +45,7 @@ public sealed class BackupCommandTests : IDisposable
         }
         var asked = await HibpInProcess.RunAsync(_folder.Path, variables, "restore", In("backups/"));
         Assert.Equal(2, asked.ExitCode);
-        Assert.Contains("needs --yes", asked.Error, StringComparison.Ordinal);
+        Assert.Contains("add --yes", asked.Error, StringComparison.Ordinal);
         var before = await RunAsync("lookup", "user2@example.com", "--json");
         Assert.Contains("Nothing was changed", (await RunAsync("restore", In("backups/"), "--dry-run")).Output, StringComparison.Ordinal);
 

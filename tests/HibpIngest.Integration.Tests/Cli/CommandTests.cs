@@ -377,7 +377,7 @@ public sealed class CommandTests : CommandTestBase
     {
         await SetUpAsync();
         var line = (await RunAsync("lookup", "somebody@nowhere")).FailedWithOneLine();
-        Assert.Contains("not an email address", line, StringComparison.Ordinal);
+        Assert.Contains("not a valid address", line, StringComparison.Ordinal);
         Assert.DoesNotContain("somebody", line, StringComparison.Ordinal);
     }
 

@@ -14,7 +14,7 @@ public sealed class DomainsCommandTests : CommandTestBase
         var key = ApiKey.HashOf(created.Succeeded().Json.GetProperty("key").GetString()!);
         Assert.Contains("'hibp domains approve", await OutputAsync("domains", "list"), StringComparison.Ordinal);
         Assert.Contains(
-            "either by --owner ADDRESS or by --key NAME", (await RunAsync("domains", "approve", "example.com")).FailedWithOneLine(),
+            "either --owner ADDRESS or --key NAME", (await RunAsync("domains", "approve", "example.com")).FailedWithOneLine(),
             StringComparison.Ordinal);
         Assert.Contains(
             "there is no key 'other'", (await RunAsync("domains", "approve", "example.com", "--key", "other")).FailedWithOneLine(),

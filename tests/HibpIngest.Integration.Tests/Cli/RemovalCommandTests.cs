@@ -33,7 +33,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
         Assert.Equal(0, (await JsonAsync("status")).GetProperty("removals").GetArrayLength());
         await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
         Assert.Contains(
-            "the removal of Adobe was interrupted: 0% of the accounts of 1 load are done; 'hibp breach remove Adobe' resumes it",
+            "the removal of Adobe was interrupted: 0% of the accounts of 1 load removed; 'hibp breach remove Adobe' resumes it",
             (await RunAsync("status")).Succeeded().Output.ReplaceLineEndings(" "), StringComparison.Ordinal);
         var status = await JsonAsync("status");
         Assert.False(status.GetProperty("removals")[0].GetProperty("running").GetBoolean());

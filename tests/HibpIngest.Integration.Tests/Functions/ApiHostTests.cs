@@ -38,7 +38,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     }
 
     [Theory]
-    [InlineData("HIBP_STORAGE", null, "expected HIBP_STORAGE or BreachStorage to name the storage account, found neither")]
+    [InlineData("HIBP_STORAGE", null, "expected HIBP_STORAGE or BreachStorage to name the storage account; neither is set")]
     [InlineData("HIBP_STORAGE", "https://", "the storage account's address is not a valid URL")]
     [InlineData("HIBP_PROXIES", "some", "HIBP_PROXIES: expected a whole number")]
     [InlineData("HIBP_TESTACCOUNTS", "yes", "HIBP_TESTACCOUNTS: expected on or off")]

@@ -31,7 +31,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.NotNull(await rig.Releases.FindAsync("good", None));
         var refused = Assert.Single(await rig.Plans.ListRefusedAsync(None));
         Assert.Equal(@"good\u0001/hashes.txt", refused.File);
-        Assert.Contains("the name holds a control character", refused.Reason, StringComparison.Ordinal);
+        Assert.Contains("the name contains a control character", refused.Reason, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -196,7 +196,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("long line late", "hashes.txt", "found a line of more than 1,024 bytes")]
     [InlineData("good", "A-B/hashes.txt", "release name: expected")]
     [InlineData("good", "a/b/hashes.txt", "found more folders")]
-    [InlineData("good", "there/hashes.txt", "already contains sha1 in pack")]
+    [InlineData("good", "there/hashes.txt", "already has sha1 hashes")]
     [InlineData("good", "user@example.com.txt", "contains an @")]
     public async Task Invalid_file_is_refused_with_the_reason_and_left_in_place(string what, string name, string reason)
     {

@@ -128,7 +128,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
         var export = new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System);
         var error = await Assert.ThrowsAsync<StoreMismatchException>(() => export.RunAsync(
             release.Release, HashMode.Sha1, exported, null, None));
-        Assert.Contains($"of {Lines.Length}", error.Message, StringComparison.Ordinal);
+        Assert.Contains($"expected {Lines.Length} hashes", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]

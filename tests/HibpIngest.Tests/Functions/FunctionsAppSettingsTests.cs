@@ -32,7 +32,7 @@ public sealed class FunctionsAppSettingsTests
         foreach (var name in new[] { "AzureWebJobsStorage", "AzureWebJobsStorage__accountName", "AzureWebJobsStorage__blobServiceUri" })
         {
             var error = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_STORAGE", null), (name, "hosts")));
-            Assert.Equal("expected HIBP_STORAGE or BreachStorage to name the storage account, found neither", error.Message);
+            Assert.Equal("expected HIBP_STORAGE or BreachStorage to name the storage account; neither is set", error.Message);
         }
     }
 
