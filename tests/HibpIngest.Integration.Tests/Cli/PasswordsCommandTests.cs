@@ -49,7 +49,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
             "is served", (await RunAsync("passwords", "delete", release, "--yes")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("alone is deleted", await ShowAsync("passwords", "delete", "alone", "--yes"), StringComparison.Ordinal);
         Assert.Contains(
-            "no release was served before", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
+            "no release was served", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("no release other", (await RunAsync("passwords", "switch", "pack", "--release", "other")).FailedWithOneLine(),
             StringComparison.Ordinal);
         Assert.Contains("not in blob", (await RunAsync("passwords", "switch", "blob")).FailedWithOneLine(), StringComparison.Ordinal);
@@ -113,7 +113,7 @@ public sealed class PasswordsCommandTests : CommandTestBase
         Assert.Equal(2, (await RunAsync("passwords", "switch", "--back", "pack")).ExitCode);
         Assert.Contains("--memory", (await RunAsync("passwords", "import", bad, "--memory", "1")).Error, StringComparison.Ordinal);
         Assert.Contains(
-            "no release was served before", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
+            "no release was served", (await RunAsync("passwords", "switch", "--back")).FailedWithOneLine(), StringComparison.Ordinal);
         Assert.Contains("no passwords", await ShowAsync("passwords", "status"), StringComparison.OrdinalIgnoreCase);
         Assert.False(File.Exists(Path.Combine(Folder.Path, "out.txt")));
         (await RunAsync("passwords", "export", Path.Combine(Folder.Path, "out.txt"))).FailedWithOneLine();
