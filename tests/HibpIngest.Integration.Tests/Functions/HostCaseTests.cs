@@ -90,17 +90,13 @@ public sealed class HostCaseTests
     public async Task Restarted_instance_stops_at_a_batch_and_the_next_one_resumes(string driver)
     {
         const int Accounts = 20_000;
+        // Also with a budget that ends the ingest again and again.
         await using var app = await DrivenApp.StartAsync(
-            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_SWEEPSTALEAGE", "00:00:05"),
-            ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
-        await SetUpAsync(app);
-        // A host cancels its invocations 10 seconds after SIGTERM.
-        RowsFault.SlowDown(app.DatabaseFile);
+            driver, ("HIBP_BATCHROWS", "100"), ("HIBP_SLICEROWS", "100"), ("HIBP_TIMEBUDGET", "00:00:01"),
+            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"));
         await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
         await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
         await app.RestartAsync();
-        RowsFault.SpeedUp(app.DatabaseFile);
-        Assert.Contains("IngestBreach failed: stopped before its work was done", app.Said, StringComparison.Ordinal);
         await DoneAsync(app, 1);
         await AssertAccountsAsync(app, Accounts);
     }

@@ -23,18 +23,6 @@ internal static class RowsFault
         BEGIN SELECT RAISE(ABORT, '{error}'); END
         """);
 
-    /// <summary>Makes each batch of a copy take a noticeable time.</summary>
-    public static void SlowDown(string databaseFile) => Execute(
-        databaseFile,
-        """
-        CREATE TRIGGER slow AFTER UPDATE OF last_position ON loads
-        BEGIN
-            SELECT COUNT(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500000) SELECT i FROM n);
-        END
-        """);
-
-    public static void SpeedUp(string databaseFile) => Execute(databaseFile, "DROP TRIGGER slow");
-
     private static int Execute(string databaseFile, string sql)
     {
         using var connection = new SqliteConnection($"Data Source={databaseFile};Pooling=False");
