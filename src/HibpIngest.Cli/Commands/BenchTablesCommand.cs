@@ -48,8 +48,8 @@ internal sealed partial class BenchTablesCommand : HibpCommand
             + "number of requests and the cost first, and asks.")
     {
         Add(_seconds, _requests, _advise, _output, _clean, _confirmation.Yes);
-        Check(_seconds, 1, 60);
-        Check(_requests, 1, 1_000_000);
+        RequireRange(_seconds, 1, 60);
+        RequireRange(_requests, 1, 1_000_000);
         Validators.Add(result =>
         {
             if (result.GetValue(_clean) && new Symbol[] { _seconds, _requests, _advise, _output }.Any(other => IsGiven(result, other)))
@@ -79,7 +79,7 @@ internal sealed partial class BenchTablesCommand : HibpCommand
                 + "slower meanwhile, and the figures are lower");
         }
         await AskAsync(session, account, plan, cancellationToken);
-        using var file = session.Parsed.GetValue(_output) is { } target ? new ResultFile(target) : null;
+        using var file = session.Parsed.GetValue(_output) is { } target ? new PartFile(target) : null;
         var startedAt = session.Time.GetUtcNow();
         var results = await MeasureAsync(session, account, plan, cancellationToken);
         var findings = new BenchFindings(results, account.IsEmulator, session.Settings.Get<UpsertOptions>().TransactionsInFlight);
@@ -90,7 +90,11 @@ internal sealed partial class BenchTablesCommand : HibpCommand
             Advice = findings.Advise(),
             Comparison = findings.Compare(),
         };
-        file?.Write(document);
+        if (file is not null)
+        {
+            JsonSerializer.Serialize(file.Stream, document, Documents.Options);
+            file.Complete();
+        }
         if (findings.FindBusyCpu() is { } busy)
             session.Screen.Say($"warning: {busy}");
         if (session.Screen.TryShowJson(() => document))
@@ -99,13 +103,6 @@ internal sealed partial class BenchTablesCommand : HibpCommand
         if (session.Parsed.GetValue(_advise))
             BenchView.ShowFindings(session.Screen, document.Advice, document.Comparison);
     }
-
-    private static void Check(Option option, int min, int max) => option.Validators.Add(result =>
-    {
-        if (result.Tokens is [var token] && int.TryParse(token.Value, NumberStyles.Integer, CultureInfo.InvariantCulture, out var value)
-            && (value < min || value > max))
-            result.AddError($"{option.Name} takes {min} to {max}");
-    });
 
     private async Task AskAsync(CommandSession session, StorageAccount account, BenchPlan plan, CancellationToken cancellationToken)
     {
@@ -193,26 +190,4 @@ internal sealed partial class BenchTablesCommand : HibpCommand
 
     [GeneratedRegex($"^{TablePrefix}[0-9a-f]{{12}}$", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex OwnTable();
-
-    /// <summary>A file that is created under another name, before the measurement, and complete under its own.</summary>
-    private sealed class ResultFile : IDisposable
-    {
-        private readonly FileInfo _file;
-        private readonly FileStream _part;
-
-        public ResultFile(FileInfo file) => (_file, _part) = (file, new FileStream(file.FullName + ".part", FileMode.Create));
-
-        public void Write(BenchDocument document)
-        {
-            JsonSerializer.Serialize(_part, document, Documents.Options);
-            _part.Dispose();
-            File.Move(_part.Name, _file.FullName, overwrite: true);
-        }
-
-        public void Dispose()
-        {
-            _part.Dispose();
-            File.Delete(_part.Name);
-        }
-    }
 }

@@ -55,6 +55,12 @@ internal abstract class HibpCommand : Command
             result.AddError($"give exactly one of {string.Join(", ", symbols.Select(symbol => symbol.Name))}");
     });
 
+    protected static void RequireRange(Option option, long min, long max) => option.Validators.Add(result =>
+    {
+        if (result.Tokens is [var token] && long.TryParse(token.Value, out var value) && (value < min || value > max))
+            result.AddError($"{option.Name} takes {min} to {max}");
+    });
+
     protected static bool IsGiven(SymbolResult result, Symbol symbol) =>
         symbol is Option option
         ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };

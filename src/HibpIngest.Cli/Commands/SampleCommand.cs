@@ -21,17 +21,8 @@ internal sealed class SampleCommand : HibpCommand
         : base("sample", "Write a synthetic breach for load tests: a realistic mix of domains, duplicates, mixed case and junk.")
     {
         Add(_file, _accounts, _seed, _overlap, _overlapSeed);
-        _accounts.Validators.Add(result =>
-        {
-            if (result.Tokens is [var token] && long.TryParse(token.Value, out var accounts)
-                && accounts is < 1 or > SampleOptions.MaxAccounts)
-                result.AddError($"--accounts takes 1 to {SampleOptions.MaxAccounts}");
-        });
-        _overlap.Validators.Add(result =>
-        {
-            if (result.Tokens is [var token] && int.TryParse(token.Value, out var percent) && percent is < 0 or > 100)
-                result.AddError("--overlap takes 0 to 100");
-        });
+        RequireRange(_accounts, 1, SampleOptions.MaxAccounts);
+        RequireRange(_overlap, 0, 100);
         Validators.Add(result =>
         {
             if (IsGiven(result, _overlap) != IsGiven(result, _overlapSeed))
@@ -48,9 +39,7 @@ internal sealed class SampleCommand : HibpCommand
         var file = session.Parsed.GetRequiredValue(_file);
         var accounts = session.Parsed.GetValue(_accounts);
         var seed = session.Parsed.GetValue(_seed);
-        // The file is written under another name first, so that a file under the final name is never partial.
-        var part = file.FullName + ".part";
-        try
+        using (var part = new PartFile(file))
         {
             var options = new SampleOptions
             {
@@ -59,13 +48,8 @@ internal sealed class SampleCommand : HibpCommand
                 OverlapPercent = session.Parsed.GetValue(_overlap),
                 OverlapSeed = session.Parsed.GetValue(_overlapSeed),
             };
-            using (var stream = new FileStream(part, FileMode.Create, FileAccess.ReadWrite))
-                SampleBreach.Write(stream, options, cancellationToken);
-            File.Move(part, file.FullName, overwrite: true);
-        }
-        finally
-        {
-            File.Delete(part);
+            SampleBreach.Write(part.Stream, options, cancellationToken);
+            part.Complete();
         }
         file.Refresh();
         session.Screen.ShowResult(new SampleDocument(file.FullName, accounts, seed, file.Length),

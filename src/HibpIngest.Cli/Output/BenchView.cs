@@ -18,8 +18,8 @@ internal static class BenchView
                 Time(result.Times.P99), TableFormat.Rate(result.EntitiesPerSecond), TableFormat.Number(result.Requests),
                 result.Throttled == 0 ? "" : TableFormat.Number(result.Throttled));
         }
-        screen.Show($"{Describe(new BenchCell(BenchOperation.Insert, BenchPlan.MostRows, BenchPlan.Many, 1))}: transactions of "
-            + $"{BenchPlan.MostRows} rows, {BenchPlan.Many} partitions");
+        screen.Show($"{Describe(new BenchCell(BenchOperation.Insert, BenchPlan.MaxRows, BenchPlan.Many, 1))}: transactions of "
+            + $"{BenchPlan.MaxRows} rows, {BenchPlan.Many} partitions");
         screen.Show(table);
         if (screen.Results.Profile.Out.IsTerminal)
             screen.Show(Chart(results));

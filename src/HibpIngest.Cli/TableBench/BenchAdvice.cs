@@ -37,7 +37,7 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
     public IReadOnlyList<BenchAdvice> Advise()
     {
         var advice = new List<BenchAdvice>();
-        var transactions = Series(BenchOperation.Insert, BenchPlan.MostRows, BenchPlan.Many);
+        var transactions = Series(BenchOperation.Insert, BenchPlan.MaxRows, BenchPlan.Many);
         if (Best(transactions) is not { EntitiesPerSecond: > 0 } best)
             return advice;
         advice.Add(AdviseInFlight(transactions, best));
@@ -46,7 +46,7 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
             advice.Add(new BenchAdvice("layouts", "none follows: the emulator has no limits for partitions and accounts"));
             return advice;
         }
-        var one = Best(Series(BenchOperation.Insert, BenchPlan.MostRows, 1));
+        var one = Best(Series(BenchOperation.Insert, BenchPlan.MaxRows, 1));
         advice.Add(AdviseSpread(one, best));
         advice.Add(AdviseAccounts(best));
         return advice;
@@ -55,12 +55,12 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
     /// <summary>Compares with the published observations.</summary>
     public IReadOnlyList<BenchComparison> Compare()
     {
-        var one = Best(Series(BenchOperation.Insert, BenchPlan.MostRows, 1));
-        var many = Best(Series(BenchOperation.Insert, BenchPlan.MostRows, BenchPlan.Many));
+        var one = Best(Series(BenchOperation.Insert, BenchPlan.MaxRows, 1));
+        var many = Best(Series(BenchOperation.Insert, BenchPlan.MaxRows, BenchPlan.Many));
         var comparison = new List<BenchComparison>();
         Latency("single insert", Alone(BenchOperation.Insert, 1), "tens of ms", 10);
         Latency("point read", Alone(BenchOperation.Read, 1), "tens of ms", 10);
-        Latency("transaction of 100", Alone(BenchOperation.Insert, BenchPlan.MostRows), "hundreds of ms", 100);
+        Latency("transaction of 100", Alone(BenchOperation.Insert, BenchPlan.MaxRows), "hundreds of ms", 100);
         if (one is not { EntitiesPerSecond: > 0 } || many is null)
             return comparison;
         comparison.Add(new BenchComparison(

@@ -34,11 +34,11 @@ internal sealed record BenchCell(BenchOperation Operation, int Rows, int Partiti
 internal sealed record BenchPlan(IReadOnlyList<BenchCell> Cells, TimeSpan Limit)
 {
     public const int Many = 64;
-    public const int MostRows = 100;
-    public const int MostInFlight = 64;
+    public const int MaxRows = 100;
+    public const int MaxInFlight = 64;
 
     /// <summary>Concurrency in the order of measurement.</summary>
-    public static readonly IReadOnlyList<int> InFlight = [1, 4, 16, MostInFlight];
+    public static readonly IReadOnlyList<int> InFlight = [1, 4, 16, MaxInFlight];
 
     /// <summary>
     /// US dollars for 10,000 operations: price list of Table Storage, as published by third parties on 22 September 2026, see
@@ -53,7 +53,7 @@ internal sealed record BenchPlan(IReadOnlyList<BenchCell> Cells, TimeSpan Limit)
     private const int MaxEntitiesPerSecond = 25_000;
 
     /// <summary>Requests before the first measurement, so that connections are open.</summary>
-    public int WarmUp => Math.Min(MostInFlight, Cells.Max(cell => cell.MaxRequests));
+    public int WarmUp => Math.Min(MaxInFlight, Cells.Max(cell => cell.MaxRequests));
 
     public long MaxRequests => WarmUp + Cells.Sum(cell => (long)cell.MaxRequests);
 
@@ -74,8 +74,8 @@ internal sealed record BenchPlan(IReadOnlyList<BenchCell> Cells, TimeSpan Limit)
             from kind in new (BenchOperation Operation, int Rows)[]
             {
                 (BenchOperation.Insert, 1), (BenchOperation.Merge, 1), (BenchOperation.Insert, 10), (BenchOperation.Merge, 10),
-                (BenchOperation.Insert, MostRows), (BenchOperation.Merge, MostRows), (BenchOperation.Read, 1),
-                (BenchOperation.Range, MostRows),
+                (BenchOperation.Insert, MaxRows), (BenchOperation.Merge, MaxRows), (BenchOperation.Read, 1),
+                (BenchOperation.Range, MaxRows),
             }
             from partitions in new[] { 1, Many }
             from inFlight in InFlight

@@ -100,7 +100,7 @@ internal sealed class BenchRun(MeasuredTable table, TimeProvider time)
         var written = cell.Operation == BenchOperation.Merge
             ? _written.GetValueOrDefault((cell.Rows, cell.Partitions, cell.InFlight)) ?? []
             : BenchPlan.InFlight.SelectMany(
-                inFlight => _written.GetValueOrDefault((BenchPlan.MostRows, cell.Partitions, inFlight)) ?? []).ToArray();
+                inFlight => _written.GetValueOrDefault((BenchPlan.MaxRows, cell.Partitions, inFlight)) ?? []).ToArray();
         return written.Length == 0 ? null : number => written[number % written.Length];
     }
 }

@@ -35,8 +35,8 @@ public enum AccountRule
     AccountLength,
 
     /// <summary>
-    /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written in punycode
-    /// (xn--bcher-kva.de). Not counted if a valid account was found at the same @.
+    /// The address is ASCII: no SMTPUTF8 local part (é@example.com) and no Unicode domain (a@bücher.de), which must be written in
+    /// punycode (xn--bcher-kva.de). Not counted if a valid account was found at the same @.
     /// </summary>
     NonAscii,
 }

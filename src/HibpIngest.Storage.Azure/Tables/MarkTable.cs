@@ -127,7 +127,7 @@ internal abstract partial class MarkTable(StorageTable table, WriteThrottle thro
             yield return last;
     }
 
-    protected static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
+    internal static string Property(int mark) => string.Create(CultureInfo.InvariantCulture, $"b{mark}");
 
     protected static int RowOf(int mark) => (mark - 1) / IAccountTable.MarksPerRow;
 

@@ -49,16 +49,13 @@ public sealed class MeasuredTable
         var found = 0;
         return await SendAsync("range query", async () =>
         {
-            await foreach (var page in _client.QueryAsync<TableEntity>(filter, null, null, cancellationToken).AsPages())
-            {
-                found = page.Values.Count;
-                break;
-            }
+            var pages = _client.QueryAsync<TableEntity>(filter, null, null, cancellationToken).AsPages();
+            found = (await pages.FirstAsync(cancellationToken)).Values.Count;
         }, 0, cancellationToken) is null ? null : found;
     }
 
     private static TableEntity Entity(RowBlock rows, int mark) =>
-        new(rows.Partition, rows.RowKey(0)) { [string.Create(CultureInfo.InvariantCulture, $"b{mark}")] = true };
+        new(rows.Partition, rows.RowKey(0)) { [MarkTable.Property(mark)] = true };
 
     private async Task<int?> SendAsync(string operation, Func<Task> request, int entities, CancellationToken cancellationToken) =>
         await _service.WriteAsync(request, operation, cancellationToken) is null ? entities : null;

@@ -60,12 +60,10 @@ internal sealed class TableService
     public Task<IReadOnlyList<string>> ListAsync(string prefix, CancellationToken cancellationToken) =>
         StorageCall.RunAsync<IReadOnlyList<string>>("listing of tables", async () =>
         {
-            var names = new List<string>();
             // All letters and digits sort before the tilde.
             var filter = TableClient.CreateQueryFilter($"TableName ge {prefix} and TableName lt {prefix + "~"}");
-            await foreach (var table in _client.QueryAsync(filter, cancellationToken: cancellationToken))
-                names.Add(table.Name);
-            return names;
+            return await _client.QueryAsync(filter, cancellationToken: cancellationToken).Select(table => table.Name)
+                .ToListAsync(cancellationToken);
         }, cancellationToken);
 
     public byte[] TableAddress(string table) => Encoding.ASCII.GetBytes($"{_endpoint}/{table}");

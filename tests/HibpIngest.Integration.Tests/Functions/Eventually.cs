@@ -20,11 +20,6 @@ internal static class Eventually
         {
             if (before is { IsCompleted: true })
                 throw new InvalidOperationException($"ended before: {await before}");
-            await WaitAsync();
-        }
-
-        async Task WaitAsync()
-        {
             try
             {
                 await timer.WaitForNextTickAsync(timeout.Token);

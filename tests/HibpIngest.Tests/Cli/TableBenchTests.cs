@@ -135,7 +135,7 @@ public sealed class TableBenchTests
     /// <summary>Returns transactions of 100 inserts with these entities a second, one number for each concurrency.</summary>
     internal static IEnumerable<BenchResult> Series(int partitions, string entitiesPerSecond, int throttled = 0) =>
         entitiesPerSecond.Split(' ').Zip(BenchPlan.InFlight, (rate, inFlight) => new BenchResult(
-            new BenchCell(BenchOperation.Insert, BenchPlan.MostRows, partitions, inFlight), 60,
+            new BenchCell(BenchOperation.Insert, BenchPlan.MaxRows, partitions, inFlight), 60,
             3 * long.Parse(rate, CultureInfo.InvariantCulture), throttled, 0, TimeSpan.FromSeconds(3), 0.25,
             new BenchTimes(85.3, 140, 212)));
 }
