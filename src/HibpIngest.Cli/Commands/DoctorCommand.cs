@@ -198,7 +198,7 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("roles", "queues and tables"));
         if (belong)
         {
-            await CheckLayoutsAsync(database, database, register, checks, cancellationToken);
+            await CheckLayoutsAsync(database, register, checks, cancellationToken);
             await CheckJournalAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
             checks.Add(CheckPages(settings, (await register.GetReadLayoutAsync(cancellationToken))?.Ranges));
             checks.Add(await LookAsync(
@@ -338,7 +338,7 @@ internal sealed class DoctorCommand : HibpCommand
     }
 
     private static async Task CheckLayoutsAsync(
-        ILayouts layouts, IRebuilds rebuilds, ILayoutRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
+        ILayouts layouts, IStoreRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
         const string Check = "layouts";
         try
@@ -360,7 +360,7 @@ internal sealed class DoctorCommand : HibpCommand
             foreach (var layout in written)
             {
                 var rows = await layouts.CountMissingAsync(layout.Id, cancellationToken);
-                var isOpen = await rebuilds.GetRebuildAsync(layout.Id, cancellationToken) is not null;
+                var isOpen = await layouts.GetRebuildAsync(layout.Id, cancellationToken) is not null;
                 if (rows > 0 || isOpen)
                 {
                     checks.Add(new DoctorLine(

@@ -8,6 +8,5 @@ namespace HibpIngest.Stores;
 /// and compared bytewise. These rules apply to each of its interfaces.
 /// </summary>
 public interface IBreachDatabase :
-    IDatabaseState, ICatalogue, ISubscribers, ISubscriptionRequests, IDomainProofs, ILoads,
-    IIngests, ILoadRows, ISlices, ILayouts, IRebuilds, IMatching, INotifications,
-    ICallSlices, ICallbacks, IAsyncDisposable;
+    IDatabaseState, ICatalogue, ISubscribers, ISubscriptionRequests, ILoads, ILoadRows, ISlices, ILayouts, INotifications, ICallbacks,
+    IAsyncDisposable;

@@ -1,6 +1,9 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The set of layouts that are written, and the progress of backfills and rebuilds. The register follows this set.</summary>
+/// <summary>
+/// The set of layouts that are written, the rows that each lacks, and the progress of backfills and rebuilds. The register follows this
+/// set.
+/// </summary>
 public interface ILayouts
 {
     Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken);
@@ -49,4 +52,22 @@ public interface ILayouts
     /// <returns>Null if the backfill has not started.</returns>
     Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken);
     Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken);
+
+    /// <summary>Returns the loads whose rows <see cref="CountMissingAsync"/> counts, oldest first.</summary>
+    Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken);
+
+    /// <summary>
+    /// Returns the first and last positions of a load's slices that were done before the layout was added, in order: the rows to write if
+    /// not the whole load is missing.
+    /// </summary>
+    Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(int layout, long load, CancellationToken cancellationToken);
+
+    /// <summary>Returns the progress of a rebuild.</summary>
+    /// <returns>Null if none was started, or it has ended.</returns>
+    Task<string?> GetRebuildAsync(int layout, CancellationToken cancellationToken);
+    Task SetRebuildAsync(int layout, string? rebuild, CancellationToken cancellationToken);
 }
+
+/// <summary>Rows of a load that a layout lacks.</summary>
+/// <param name="Rows">At least 1.</param>
+public readonly record struct MissingRows(long Load, long Rows);

@@ -4,7 +4,7 @@ namespace HibpIngest.Stores;
 /// The container of Pwned Passwords: the releases, and which one is served (docs/passwords.md specifies the names). Errors are those of
 /// <see cref="IBreachDatabase"/>.
 /// </summary>
-public interface IPasswordBlobs : IAppendBlobs
+public interface IPasswordBlobs
 {
     const string Container = "passwords";
 
@@ -46,6 +46,15 @@ public interface IPasswordBlobs : IAppendBlobs
 
     /// <summary>Deletes a blob if its ETag still matches; otherwise does nothing.</summary>
     Task DeleteAsync(string name, string etag, CancellationToken cancellationToken);
+
+    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
+    /// <returns>The number of appends so far; the service allows 50,000
+    /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
+    Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
+
+    /// <summary>Returns the content of an append blob from an offset on. Empty if nothing has been appended there yet.</summary>
+    /// <returns>Null if there is no blob.</returns>
+    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }
 
 /// <param name="Bytes">Content as it is stored; empty if unchanged.</param>
@@ -75,17 +84,4 @@ public sealed record PasswordContent(ReadOnlyMemory<byte> Bytes, string ContentT
     public static PasswordContent Binary(ReadOnlyMemory<byte> bytes) => new(bytes, "application/octet-stream", IsGzip: false);
 
     public static PasswordContent Range(ReadOnlyMemory<byte> gzip) => new(gzip, "text/plain", IsGzip: true);
-}
-
-/// <summary>Append blobs with concurrent writers.</summary>
-public interface IAppendBlobs
-{
-    /// <summary>Appends bytes to a blob, which is created if it is missing.</summary>
-    /// <returns>The number of appends so far; the service allows 50,000
-    /// (learn.microsoft.com/rest/api/storageservices/append-block).</returns>
-    Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken);
-
-    /// <summary>Returns the content of an append blob from an offset on. Empty if nothing has been appended there yet.</summary>
-    /// <returns>Null if there is no blob.</returns>
-    Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken);
 }

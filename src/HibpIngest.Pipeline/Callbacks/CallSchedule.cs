@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
 public sealed class CallSchedule(
-    ICallSlices slices, ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
 {
     // These messages are sent without a delay and received within seconds.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
@@ -11,12 +11,12 @@ public sealed class CallSchedule(
     /// <summary>Sends a message for each slice of a load that is still to be searched. Returns whether there are any.</summary>
     public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
     {
-        if (await slices.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
+        if (await callbacks.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
             return false;
         var sending = Parallelism.Of(PipelineMessages.MaxConcurrency, cancellationToken);
         await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
             new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
-        await slices.MarkCallMessagesSentAsync(load, cancellationToken);
+        await callbacks.MarkCallMessagesSentAsync(load, cancellationToken);
         return true;
     }
 
@@ -46,7 +46,7 @@ public sealed class CallSchedule(
 
     public async Task RetryAsync(long load, CancellationToken cancellationToken)
     {
-        await slices.RetryCallSlicesAsync(load, cancellationToken);
+        await callbacks.RetryCallSlicesAsync(load, cancellationToken);
         await LookThroughAsync(load, cancellationToken);
     }
 

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Journal;
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>An operator's changes to a breach. Behind-exceptions mean that the change is made, but not published or journaled.</summary>
-public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, JournalSchedule log, JournalChanges changes)
+public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publisher, JournalSchedule journal, JournalChanges changes)
 {
     /// <summary>Hides a breach, or shows it again. Returns the breach once readers see the change.</summary>
     public Task<Breach> SetHiddenAsync(string breach, bool hidden, CancellationToken cancellationToken) =>
@@ -27,7 +27,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
         string breach, Func<string, Task> change, string done, string shown, CancellationToken cancellationToken)
     {
         var found = await catalogue.GetBreachAsync(breach, cancellationToken) ?? throw NoBreach(breach);
-        await log.OpenAsync(found.Name, cancellationToken);
+        await journal.OpenAsync(found.Name, cancellationToken);
         var marked = await publisher.ChangeAsync(() => change(found.Name), cancellationToken);
         await changes.PublishAsync(marked, found.Name, $"{found.Name} {done}", shown, cancellationToken);
         return await catalogue.GetBreachAsync(found.Name, cancellationToken) ?? throw NoBreach(breach);

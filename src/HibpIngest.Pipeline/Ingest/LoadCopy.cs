@@ -2,7 +2,7 @@ namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Copies a load's archive into SQL from its checkpoint on, under its lease. A batch's slices are sent after it commits.</summary>
 public sealed class LoadCopy(
-    IIngests ingests, LoadArchive archives, LoadLeases leases, StartSlices starts, IOptions<IngestOptions> options,
+    ILoads loads, LoadArchive archives, LoadLeases leases, StartSlices starts, IOptions<IngestOptions> options,
     TimeProvider time, ILogger<IngestBreach> log)
 {
     /// <summary>Runs until the load is copied or, after a commit, the time is used up; then sends its continuation.</summary>
@@ -40,7 +40,7 @@ public sealed class LoadCopy(
         var (number, copied) = (load.Batches, load.LastPosition);
         var sending = Task.CompletedTask;
         var order = new BatchCopyOrder(load.Id, lease.Owner, load.Mark, load.Settings.SliceRows, options.Value.LoadLease);
-        await using var copy = await ingests.OpenCopyAsync(order, reading);
+        await using var copy = await loads.OpenCopyAsync(order, reading);
         try
         {
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
@@ -101,7 +101,7 @@ public sealed class LoadCopy(
         if (copied == 0)
             throw new BadInputException(
                 $"no account in it ({checkpoint.Rejected.Total} candidates broke a rule); expected text that holds email addresses");
-        await ingests.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
+        await loads.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
         await archives.ForgetPasswordAsync(load);
         await starts.CompleteAsync(load);
         IngestLog.Copied(log, load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);

@@ -3,14 +3,14 @@ using HibpIngest.Pipeline.Upsert;
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Starts the upserts of a load that is being copied.</summary>
-public sealed class StartSlices(IStoreIds ids, PipelineMessages messages, UpsertCompletion upsert)
+public sealed class StartSlices(IStoreRegister register, PipelineMessages messages, UpsertCompletion upsert)
 {
     /// <summary>Returns the load with its mark, which is drawn if it has none.</summary>
     public async Task<Load> WithMarkAsync(Load load, CancellationToken cancellationToken) =>
-        load.Mark > 0 ? load : load with { Mark = await ids.DrawMarkAsync(cancellationToken) };
+        load.Mark > 0 ? load : load with { Mark = await register.DrawMarkAsync(cancellationToken) };
 
     /// <summary>Confirms the load's ids, before anything writes the mark into a table.</summary>
-    public Task ConfirmAsync(Load load) => ids.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
+    public Task ConfirmAsync(Load load) => register.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
 
     public Task SendAsync(IReadOnlyList<Slice> slices) => messages.SendSlicesAsync(slices, CancellationToken.None);
 

@@ -11,7 +11,7 @@ namespace HibpIngest.Pipeline.Layouts;
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
-    IBreachDatabase database, ILayoutRegister register, StoreLayouts setup, LayoutChanges changes, CopyToRanges copy, TimeProvider time,
+    IBreachDatabase database, IStoreRegister register, StoreLayouts setup, LayoutChanges changes, CopyToRanges copy, TimeProvider time,
     ILogger<FillRanges> log)
 {
     /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>

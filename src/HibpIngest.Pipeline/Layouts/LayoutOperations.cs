@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>Changes the set of layouts: in the database first, then in the register, as at every start. Each can be repeated.</summary>
 public sealed class LayoutOperations(
-    IBreachDatabase database, ILayoutRegister register, IStoreTables tables, StoreLayouts setup, TimeProvider time)
+    IBreachDatabase database, IStoreRegister register, IStoreTables tables, StoreLayouts setup, TimeProvider time)
 {
     /// <summary>Maximum length of a name: table names have at most 63 characters.</summary>
     public const int MaxNameLength = 55;

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Matching;
 
 /// <summary>Matches a load's rows with the subscribers, from its last matched position on, and finishes the match.</summary>
 public sealed class MatchLoad(
-    IMatching matching, IBreachBlobs blobs, PublishCatalogue catalogue, CallSchedule calls, IOptions<MailOptions> mail,
+    INotifications notifications, IBreachBlobs blobs, PublishCatalogue catalogue, CallSchedule calls, IOptions<MailOptions> mail,
     IOptions<IngestOptions> ingest, TimeProvider time)
 {
     // Each notification is inserted, indexed three times and logged: some seconds on a small database tier.
@@ -28,7 +28,7 @@ public sealed class MatchLoad(
         for (var after = load.MatchedPosition; after < load.LastPosition;)
         {
             var upTo = Math.Min(after + StepRows, load.LastPosition);
-            if (!await matching.MatchRowsAsync(load.Id, after, upTo, ingest.Value.LoadLease, work.Token))
+            if (!await notifications.MatchRowsAsync(load.Id, after, upTo, ingest.Value.LoadLease, work.Token))
                 throw new LoadLostException(load.Id);
             after = upTo;
             if (IsExhausted())
@@ -48,7 +48,7 @@ public sealed class MatchLoad(
         {
             // For each step, because any may be the last: a mark that is older than a step would no longer be honoured.
             var change = await catalogue.BeginChangeAsync(work.Token);
-            switch (await matching.FinishMatchingAsync(load.Id, end, work.Token))
+            switch (await notifications.FinishMatchingAsync(load.Id, end, work.Token))
             {
                 case null:
                     throw new LoadLostException(load.Id);

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.Messaging;
 /// the blob version; or, without a key, only in the memory of this process. Deleted when the ingest ends, with any outcome. Before the
 /// upload, when the ETag isn't known yet, the password is kept under an empty ETag.
 /// </summary>
-public sealed class ArchivePasswords(IIngests database, ILoads loads, InstallationKeys keys)
+public sealed class ArchivePasswords(ILoads loads, InstallationKeys keys)
 {
     private readonly SecretKeys? _keys = keys.Secret;
     private readonly ConcurrentDictionary<BlobVersion, string> _inMemory = new();
@@ -32,7 +32,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
             _inMemory[blob] = password;
             return;
         }
-        await database.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
+        await loads.PutPasswordAsync(blob, _keys.Seal(Encoding.UTF8.GetBytes(password), Context(blob)), cancellationToken);
     }
 
     /// <summary>Keeps the password of an archive for the ingest, which may run in another process.</summary>
@@ -70,7 +70,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
     {
         if (_inMemory.TryGetValue(blob, out var password))
             return password;
-        if (await database.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
+        if (await loads.GetPasswordAsync(blob, cancellationToken) is not { } sealedPassword)
             return null;
         if (_keys is null)
             throw new BadInputException(
@@ -84,7 +84,7 @@ public sealed class ArchivePasswords(IIngests database, ILoads loads, Installati
     public async Task DeleteAsync(BlobVersion blob, CancellationToken cancellationToken)
     {
         _inMemory.TryRemove(blob, out _);
-        await database.DeletePasswordAsync(blob, cancellationToken);
+        await loads.DeletePasswordAsync(blob, cancellationToken);
     }
 
     private static byte[] Context(BlobVersion blob) => Encoding.UTF8.GetBytes($"{blob.Name}\n{blob.ETag}");

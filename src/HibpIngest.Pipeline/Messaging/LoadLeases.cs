@@ -1,8 +1,7 @@
 namespace HibpIngest.Pipeline.Messaging;
 
 /// <summary>Acquires the lease of a load for stages whose work is a whole load, one owner at a time.</summary>
-public sealed class LoadLeases(
-    ILoads loads, IIngests ingests, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
+public sealed class LoadLeases(ILoads loads, PipelineMessages messages, IOptions<IngestOptions> options, TimeProvider time)
 {
     /// <summary>
     /// Acquires a load's lease, if the load is in this state, and reads the load under it. If another owner has the lease, the message is
@@ -15,7 +14,7 @@ public sealed class LoadLeases(
     {
         // Unique to each run: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
-        if (!await ingests.TryClaimLoadAsync(load, state, owner, options.Value.LoadLease, cancellationToken))
+        if (!await loads.TryClaimLoadAsync(load, state, owner, options.Value.LoadLease, cancellationToken))
         {
             var found = await loads.GetLoadHeadAsync(load, cancellationToken);
             if (found?.State == state && !found.Stopped)
@@ -29,7 +28,7 @@ public sealed class LoadLeases(
         try
         {
             if (await loads.GetLoadAsync(load, cancellationToken) is { } held && held.State == state)
-                lease = new LoadLease(held, owner, ingests, options.Value.LoadLease, time, cancellationToken);
+                lease = new LoadLease(held, owner, loads, options.Value.LoadLease, time, cancellationToken);
             return (lease, null);
         }
         finally
@@ -53,7 +52,7 @@ public sealed class LoadLeases(
     /// <summary>Returns a new owner, which begins with the process, so that the owners of a dead process can be recognised.</summary>
     internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
 
-    private Task ReleaseAsync(long load, string owner) => ingests.ReleaseLoadAsync(load, owner, CancellationToken.None);
+    private Task ReleaseAsync(long load, string owner) => loads.ReleaseLoadAsync(load, owner, CancellationToken.None);
 }
 
 /// <summary>A load that a stage holds under a lease, which is renewed until this is disposed; work under a lost lease stops.</summary>
@@ -61,12 +60,12 @@ public sealed class LoadLease : IStageWork
 {
     private readonly RenewingLease _lease;
 
-    internal LoadLease(Load load, string owner, IIngests ingests, TimeSpan lease, TimeProvider time, CancellationToken cancellationToken)
+    internal LoadLease(Load load, string owner, ILoads loads, TimeSpan lease, TimeProvider time, CancellationToken cancellationToken)
     {
         (Load, Owner) = (load, owner);
         // Other database errors don't end the renewals: the work meets them too, and commits only what it still holds. A long step of the
         // work locks the load's row, and renews the lease at its end.
-        _lease = new RenewingLease(lease / 3, ended => ingests.RenewLoadAsync(load.Id, owner, lease, ended), time, cancellationToken);
+        _lease = new RenewingLease(lease / 3, ended => loads.RenewLoadAsync(load.Id, owner, lease, ended), time, cancellationToken);
     }
 
     /// <summary>The load as read under the lease: its checkpoint may have moved before.</summary>

@@ -7,7 +7,7 @@ namespace HibpIngest.Pipeline.People;
 /// again, with the same Message-ID if that is on the same day.
 /// </summary>
 public sealed partial class LapsingProofs(
-    IApiKeys apiKeys, IDomainProofs proofs, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
+    IApiKeys apiKeys, ISubscriptionRequests requests, PersonMails mails, TimeProvider time, ILogger<LapsingProofs> log)
 {
     // Short enough that a sold domain is noticed.
     private static readonly TimeSpan CheckAfter = TimeSpan.FromDays(90);
@@ -36,14 +36,14 @@ public sealed partial class LapsingProofs(
         if (proof.Mailbox is null && listed.FailedAt is null)
         {
             await NotifyAsync(proof, address, RetryAfter.Days, mayWait, cancellationToken);
-            await proofs.RecordCheckAsync(listed, succeeded: false, cancellationToken);
+            await requests.RecordCheckAsync(listed, succeeded: false, cancellationToken);
             LogFailed(proof.Domain, RetryAfter.Days);
             return;
         }
         await NotifyAsync(proof, address, null, mayWait, cancellationToken);
         if (proof.Subscription is null)
             await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: false, cancellationToken);
-        if (await proofs.EndProofAsync(listed, cancellationToken))
+        if (await requests.EndProofAsync(listed, cancellationToken))
             LogLapsed(proof.Domain);
         else if (proof.Subscription is null)
         {

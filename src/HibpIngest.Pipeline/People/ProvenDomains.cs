@@ -7,8 +7,8 @@ namespace HibpIngest.Pipeline.People;
 /// no domain escapes the later checks.
 /// </summary>
 public sealed class ProvenDomains(
-    IApiKeys apiKeys, IDomainProofs proofs, IDomainRecords records, ISubscriptionRequests requests, InstallationKeys keys,
-    PersonLimits limits, LapsingProofs lapsing)
+    IApiKeys apiKeys, ISubscriptionRequests requests, IDomainRecords records, InstallationKeys keys, PersonLimits limits,
+    LapsingProofs lapsing)
 {
     /// <summary>Adds a domain to a key, if its DNS proves it. The lookup is repeated here, because the web app is not trusted.</summary>
     /// <returns>Reason for ignoring the command; null if it was executed.</returns>
@@ -28,7 +28,7 @@ public sealed class ProvenDomains(
     {
         if (await FindKeyRefusalAsync(proof.Holder, cancellationToken) is { } reason)
             return reason;
-        await proofs.PutProofAsync(proof, cancellationToken);
+        await requests.PutProofAsync(proof, cancellationToken);
         await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: true, cancellationToken);
         return null;
     }
@@ -68,7 +68,7 @@ public sealed class ProvenDomains(
     /// <summary>Checks the proofs that are due. A proof that fails twice, a week apart, is ended.</summary>
     public async Task CheckAsync(CancellationToken cancellationToken)
     {
-        foreach (var listed in await proofs.ListProofsAsync(cancellationToken))
+        foreach (var listed in await requests.ListProofsAsync(cancellationToken))
         {
             var overdue = lapsing.OverdueOf(listed);
             if (overdue < TimeSpan.Zero)
@@ -93,9 +93,9 @@ public sealed class ProvenDomains(
     {
         var proof = listed.Proof;
         if (await FindHolderAsync(proof, cancellationToken) is not { } holder)
-            await proofs.EndProofAsync(listed, cancellationToken); // revoked or unsubscribed
+            await requests.EndProofAsync(listed, cancellationToken); // revoked or unsubscribed
         else if (proof.Mailbox is null && await IsProvenAsync(proof.Kind, holder, proof.Domain, cancellationToken))
-            await proofs.RecordCheckAsync(listed, succeeded: true, cancellationToken);
+            await requests.RecordCheckAsync(listed, succeeded: true, cancellationToken);
         else
             await lapsing.FailAsync(listed, proof.Subscription is null ? proof.Mailbox : holder, overdue, cancellationToken);
     }

@@ -2,14 +2,14 @@ using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Upsert;
 
-public sealed class UpsertCompletion(IMatching matching, PipelineMessages messages, JournalSchedule log, LoadReports reports)
+public sealed class UpsertCompletion(INotifications notifications, PipelineMessages messages, JournalSchedule journal, LoadReports reports)
 {
     public async Task TryAsync(long load, CancellationToken cancellationToken)
     {
-        if (!await matching.TryStartMatchingAsync(load, cancellationToken))
+        if (!await notifications.TryStartMatchingAsync(load, cancellationToken))
             return;
         await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
-        await log.SendAsync(load, cancellationToken);
+        await journal.SendAsync(load, cancellationToken);
         await reports.ReportAsync(load);
     }
 }

@@ -239,7 +239,7 @@ public sealed class NotifyTests
         var load = await MatchingAsync(rig);
         for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Matching; tries++)
         {
-            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(IMatching.MatchRowsAsync));
+            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(INotifications.MatchRowsAsync));
             clock.Advance(TimeSpan.FromHours(1));
         }
         var failed = await rig.LoadAsync(load);

@@ -144,7 +144,7 @@ public sealed class OwnershipTests
         var refused = new TaskCompletionSource();
         var ports = new HookedPorts((_, method) =>
         {
-            if (method != nameof(IIngests.RenewLoadAsync))
+            if (method != nameof(ILoads.RenewLoadAsync))
                 return Task.CompletedTask;
             refused.TrySetResult();
             throw new StoreRefusedException("no permission just now");

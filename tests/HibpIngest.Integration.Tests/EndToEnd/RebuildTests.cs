@@ -169,7 +169,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 filled = true;
             }
             // After the walk, it has written without hashes, and recorded that.
-            if (interrupted && filled && what == nameof(IRebuilds.SetRebuildAsync) && ++records == 2)
+            if (interrupted && filled && what == nameof(ILayouts.SetRebuildAsync) && ++records == 2)
                 throw new CrashException();
         });
         var rebuild = hooks.Wrap(rig.OpenContext()).Get<RebuildLayout>();

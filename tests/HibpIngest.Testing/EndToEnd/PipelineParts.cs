@@ -121,7 +121,7 @@ internal sealed record PipelineParts
             Caller = new CallbackSender(TimeProvider.System, options.Callbacks.CallLoopback),
             Options = options,
             Keys = keys,
-            Passwords = new ArchivePasswords(database, database, new InstallationKeys(keys, null)),
+            Passwords = new ArchivePasswords(database, new InstallationKeys(keys, null)),
             Logs = logs,
         };
 
