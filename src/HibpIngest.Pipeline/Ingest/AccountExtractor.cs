@@ -216,6 +216,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     /// <summary>Assigns positions to the new accounts, and copies those after the checkpoint into the batch.</summary>
     private void Take(AccountBatch accounts)
     {
+        _known.ReadShare = (double)Interlocked.Read(ref _blobBytesRead) / _blobBytes;
         _known.Add(accounts, _isNew);
         for (var i = 0; i < accounts.Count; i++)
         {

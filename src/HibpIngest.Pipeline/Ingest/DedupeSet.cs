@@ -7,7 +7,7 @@ using System.Runtime.Intrinsics;
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
-/// A set of accounts, kept as 128-bit hashes in at most 24 bytes an account from about five thousand on, growth included. Two of 50
+/// A set of accounts, kept as 128-bit hashes in at most 24 bytes for each account of the cap, growth included. Two of 50
 /// million accounts share a hash with a probability below 10^-23. The seed is random, so that addresses that collide can't be prepared.
 /// Hashes are only compared for equality, so the seed doesn't affect positions. Not thread-safe.
 /// </summary>
@@ -15,7 +15,8 @@ namespace HibpIngest.Pipeline.Ingest;
 /// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte stored apart from its hash. One comparison of 16 tags
 /// nearly always shows that an account is new, and costs one cache line in a set larger than the cache. An entry is in its home group
 /// (its hash scaled to the table), or, if that is full, in the next lower one with room. The table is a list of pages. It grows by a fifth
-/// by adding pages and redistributing the entries in place, so that there is never a second copy.
+/// by adding pages and redistributing the entries in place, so that there is never a second copy; or by more, for the accounts that
+/// <see cref="ReadShare"/> promises, since growing by a fifth moves each entry five times in all.
 /// </remarks>
 internal sealed class DedupeSet
 {
@@ -31,6 +32,11 @@ internal sealed class DedupeSet
     private const int OverflowGroups = 8;
     private const double MaxLoad = 0.875;
     private const double Growth = 1.22;
+    private const double MaxGrowth = 4;
+
+    // The first texts of an archive say little about the rest.
+    private const double MinReadShare = 0.01;
+
     private const long MaxByDefault = 50_000_000;
     private const double MemoryShareByDefault = 0.4;
     private const double MaxMemoryShare = 0.75;
@@ -58,6 +64,9 @@ internal sealed class DedupeSet
     }
 
     public long Count { get; private set; }
+
+    /// <summary>Share of the accounts' source that was read, from 0 to 1. The table grows at once for what the rest may contain.</summary>
+    public double ReadShare { get; set; }
 
     /// <summary>True if the cap is reached: further new accounts are not remembered.</summary>
     public bool CapReached => Count >= _cap;
@@ -179,7 +188,8 @@ internal sealed class DedupeSet
         var oldGroups = _groups;
         // Never more than the cap needs.
         var max = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
-        var wanted = Math.Max(_pageCount + 1, Math.Min((int)(_pageCount * Growth), max));
+        var growth = ReadShare < MinReadShare ? Growth : Math.Clamp(1 / ReadShare, Growth, MaxGrowth);
+        var wanted = Math.Max(_pageCount + 1, (int)Math.Min(_pageCount * growth, max));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));
         // Pages live as long as the set; pinned arrays are not copied from generation to generation.

@@ -59,6 +59,36 @@ public sealed class DedupeSetTests
         Assert.InRange(allocated, set.MemoryBytes * 0.9, set.MemoryBytes * 1.02);
     }
 
+    [Fact]
+    public void A_set_grows_at_once_for_the_share_that_is_not_read_yet()
+    {
+        const int Accounts = 1_500_000;
+        var set = new DedupeSet(long.MaxValue);
+        var sizes = new HashSet<long>();
+        for (var i = 0; i < Accounts; i++)
+        {
+            set.ReadShare = (double)i / Accounts;
+            Assert.True(Add(set, (uint)i));
+            if (set.ReadShare > 0.01)
+                sizes.Add(set.MemoryBytes);
+        }
+        // From 15,000 accounts on: at most 4 * 4 * 4 * 2 times as many, instead of 1.22 to the 23rd power.
+        Assert.InRange(sizes.Count, 1, 8);
+        Assert.InRange(set.MemoryBytes, 0, 24L * Accounts);
+        for (var i = 0; i < Accounts; i++)
+            Assert.False(Add(set, (uint)i));
+    }
+
+    [Fact]
+    public void A_set_never_grows_beyond_its_cap_for_accounts_that_do_not_come()
+    {
+        const int Cap = 400_000;
+        var set = new DedupeSet(Cap) { ReadShare = 0.01 };
+        for (var i = 0; i < Cap; i++)
+            Assert.True(Add(set, (uint)i));
+        Assert.InRange(set.MemoryBytes, 0, 24L * Cap);
+    }
+
     [Theory]
     [InlineData(0)]
     [InlineData(1)]
