@@ -14,14 +14,14 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class RunCommand : HibpCommand
 {
+    private const string KnownRoles = "ingest, upsert, notify, call, sweep, passwords, journal, access, web";
     private const string StopAgain = "Ctrl+C again ends it at once";
 
     private static readonly TimeSpan WarningTimeout = TimeSpan.FromSeconds(10);
 
     private readonly Option<HostRoles> _roles = new("--roles")
     {
-        Description = "Roles of this process, separated by commas: ingest, upsert, notify, call, sweep, passwords, log, access, web. "
-            + "Default: all but web, which is 'hibp serve'.",
+        Description = $"Roles of this process, separated by commas: {KnownRoles}. Default: all but web, which is 'hibp serve'.",
         HelpName = "ROLES",
         CustomParser = ParseRoles,
         DefaultValueFactory = _ => HostRoles.All,
@@ -231,7 +231,6 @@ internal sealed class RunCommand : HibpCommand
 
     private static HostRoles ParseRoles(ArgumentResult result)
     {
-        const string Known = "ingest, upsert, notify, call, sweep, passwords, log, access, web";
         var roles = HostRoles.None;
         var wrong = false;
         foreach (var name in result.Tokens.SelectMany(
@@ -241,14 +240,16 @@ internal sealed class RunCommand : HibpCommand
                 .FirstOrDefault(
                     role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
                 roles |= role;
+            else if (name.Equals("log", StringComparison.OrdinalIgnoreCase))
+                roles |= HostRoles.Journal; // its former name
             else
             {
-                result.AddError($"'{name}' is not a role: expected {Known}");
+                result.AddError($"'{name}' is not a role: expected {KnownRoles}");
                 wrong = true;
             }
         }
         if (roles == HostRoles.None && !wrong)
-            result.AddError($"--roles names no role: {Known}");
+            result.AddError($"--roles names no role: {KnownRoles}");
         return roles;
     }
 }

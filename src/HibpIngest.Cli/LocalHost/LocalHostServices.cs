@@ -57,7 +57,7 @@ internal static class LocalHostServices
         foreach (var route in MessageRoutes.All.Where(route => roles.HasFlag(route.Role)))
         {
             // One load, or one segment of the journal, keeps a process busy.
-            var queues = route.Role is HostRoles.Ingest or HostRoles.Log
+            var queues = route.Role is HostRoles.Ingest or HostRoles.Journal
                 ? options.Queues with { BatchSize = 1, NewBatchThreshold = 0 } : options.Queues;
             AddLoop((host, provider) => host.RunLoopAsync(stop => new QueueListener(
                 provider.GetRequiredService<IMessageQueues>(), route.Queue,

@@ -29,7 +29,7 @@ public static class MessageRoutes
         Leased<SliceMessage, UpsertSlice, SliceRun>(HostRoles.Upsert),
         Leased<MatchMessage, MatchSubscribers, LoadLease>(HostRoles.Notify),
         Leased<MailMessage, SendNotifications, MailRun>(HostRoles.Notify),
-        Leased<JournalMessage, WriteJournal, JournalRun>(HostRoles.Log),
+        Leased<JournalMessage, WriteJournal, JournalRun>(HostRoles.Journal),
         Leased<CallMessage, CallClients, CallRun>(HostRoles.Call),
         Leased<CallbackMessage, DeliverCallbacks, CallbackRun>(HostRoles.Call),
         Simple<ImportMessage, ImportGroup>(HostRoles.Passwords),
@@ -107,10 +107,10 @@ public enum HostRoles
     Web = 16,
 
     Passwords = 32,
-    Log = 64,
+    Journal = 64,
     Access = 128,
     Call = 256,
-    All = Ingest | Upsert | Notify | Sweep | Passwords | Log | Access | Call,
+    All = Ingest | Upsert | Notify | Sweep | Passwords | Journal | Access | Call,
 }
 
 /// <summary>Runs work on passwords and the access log, which need no database, once their stores are set up. Thread-safe.</summary>
