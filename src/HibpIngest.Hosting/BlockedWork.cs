@@ -14,15 +14,15 @@ public sealed class BlockedWork(TimeProvider time)
     private static readonly TimeSpan Grace = TimeSpan.FromSeconds(45);
 
     private readonly Lock _lock = new();
-    private readonly Dictionary<(long Load, string What), BlockedTask> _tasks = [];
+    private readonly Dictionary<(LoadId Load, string What), BlockedTask> _tasks = [];
 
     public void Note(DeferredMessage message) => Note(message.Load, message.Queue, message.Error.Message, message.Delay);
 
     /// <summary>Records that work on a load waits, replacing an earlier reason.</summary>
-    public void Note(long load, string what, string reason, TimeSpan delay)
+    public void Note(LoadId load, string what, string reason, TimeSpan delay)
     {
         var task = new BlockedTask(
-            load, what, reason.Length > MaxReason ? reason[..MaxReason] : reason, time.GetUtcNow() + delay);
+            load.Value, what, reason.Length > MaxReason ? reason[..MaxReason] : reason, time.GetUtcNow() + delay);
         lock (_lock)
             _tasks[(load, what)] = task;
     }

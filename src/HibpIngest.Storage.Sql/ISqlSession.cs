@@ -25,6 +25,8 @@ internal interface IRow
     byte[] Bytes(string column);
     Guid Guid(string column);
     DateTimeOffset Time(string column);
+    LoadId Load(string column) => new(Int64(column));
+    LoadId? LoadOrNull(string column) => IsNull(column) ? null : Load(column);
     long? Int64OrNull(string column) => IsNull(column) ? null : Int64(column);
     int? Int32OrNull(string column) => IsNull(column) ? null : Int32(column);
     string? TextOrNull(string column) => IsNull(column) ? null : Text(column);
@@ -36,6 +38,10 @@ internal static class SqlSessions
     /// <summary>Returns the first column of the first row; null if there is no row, or it is NULL.</summary>
     public static async Task<long?> NumberAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
         await session.ListAsync(sql, row => row.FirstNumber, parameters) is [var first, ..] ? first : null;
+
+    /// <summary>Returns the load in the first column of the first row; null if there is no row, or it is NULL.</summary>
+    public static async Task<LoadId?> LoadAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
+        await session.NumberAsync(sql, parameters) is { } id ? new LoadId(id) : null;
 
     public static async Task<bool> AnyAsync(this ISqlSession session, string query, params Parameter[] parameters) =>
         await session.NumberAsync($"SELECT 1 WHERE EXISTS ({query})", parameters) is not null;

@@ -53,7 +53,9 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter LongBytes(string name, byte[]? value) => new(name, SqlDbType.VarBinary, -1, value);
 
-    public static Parameter OfLoad(long load) => BigInt("@load", load);
+    public static Parameter Load(string name, LoadId? value) => BigInt(name, value?.Value);
+
+    public static Parameter OfLoad(LoadId load) => Load("@load", load);
 
     public static Parameter Folded(string breach) => Text("@folded", StoredText.Fold(breach), BreachName.MaxLength);
 

@@ -37,7 +37,7 @@ internal static class SchemaScripts
                 + $"use the newer program, or another {other}");
         }
         const string OpenLoad = "SELECT MIN(id) FROM dbo.loads WHERE state NOT IN ('done', 'failed', 'held')";
-        if (found > 0 && found < scripts.Count && await session.NumberAsync(OpenLoad) is { } open)
+        if (found > 0 && found < scripts.Count && await session.LoadAsync(OpenLoad) is { } open)
             throw Refusals.UpgradeOpen(database, open);
         for (var version = found + 1; version <= scripts.Count; version++)
             await apply(scripts[version - 1], version);

@@ -40,7 +40,7 @@ public abstract partial class SqlBreachDatabase
     // An undelayed message is processed in less time.
     private static readonly TimeSpan MessageIsLostAfter = TimeSpan.FromMinutes(2);
 
-    public Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken) => ReadAsync(async session =>
+    public Task<CallSlice?> FindCallSliceAsync(LoadId load, int slice, CancellationToken cancellationToken) => ReadAsync(async session =>
     {
         var found = await session.FirstAsync($"""
             SELECT {SliceColumns}, COALESCE(l.mark, 0) AS mark, b.name, b.metadata, l.purging, s.looked_through
@@ -63,22 +63,22 @@ public abstract partial class SqlBreachDatabase
         return found with { CalledMarks = [.. marks] };
     }, cancellationToken);
 
-    public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken) => ListAsync(
+    public Task<IReadOnlyList<Slice>> ListCallSlicesAsync(LoadId load, CancellationToken cancellationToken) => ListAsync(
         $"SELECT {SliceColumns} {FromCalledSlices} AND s.looked_through = 0 ORDER BY s.number", ReadSlice, cancellationToken, OfLoad(load));
 
-    public Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+    public Task MarkCallMessagesSentAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET call_messages_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken) => WriteAsync("""
+    public Task SetCallErrorAsync(LoadId load, string error, bool failed, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET call_error = @error, calls = CASE WHEN @failed = 1 THEN 'failed' ELSE calls END
         WHERE id = @load AND calls = 'due'
         """, cancellationToken, OfLoad(load), Line("@error", error), Bit("@failed", failed));
 
-    public Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+    public Task RetryCallSlicesAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET call_error = NULL, calls = 'due' WHERE id = @load AND calls = 'failed'", cancellationToken, OfLoad(load));
 
     public Task<IReadOnlyList<int>?> RecordCallSliceAsync(
-        long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken) =>
+        LoadId load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>?>(async session =>
         {
             Parameter[] key = [OfLoad(load), Int("@slice", slice)];
@@ -229,10 +229,11 @@ public abstract partial class SqlBreachDatabase
             row.Int32OrNull("call_ms") is { } took ? TimeSpan.FromMilliseconds(took) : null, row.Boolean("is_due")),
         cancellationToken, FromNow("@lost", -lostAfter));
 
-    public Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken) => ListAsync("""
+    public Task<IReadOnlyList<(LoadId Load, int Client, long Calls)>> ListOpenCallsAsync(
+        CancellationToken cancellationToken) => ListAsync("""
         SELECT load_id, client, SUM(CAST(calls - answered AS bigint)) AS calls FROM dbo.callbacks WHERE state = 'open'
         GROUP BY load_id, client ORDER BY load_id, client
-        """, row => (row.Int64("load_id"), row.Int32("client"), row.Int64("calls")), cancellationToken);
+        """, row => (row.Load("load_id"), row.Int32("client"), row.Int64("calls")), cancellationToken);
 
     public Task MarkCallbackMessageSentAsync(int client, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.call_clients SET message_at = @now WHERE client = @client", cancellationToken, Int("@client", client));
@@ -298,7 +299,7 @@ public abstract partial class SqlBreachDatabase
     // The due time before which a failure series is forgotten: see FailingSince.
     private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
 
-    private static CallbackKey ReadKey(IRow row) => new(row.Int32("client"), row.Int64("load_id"), row.Int32("slice"));
+    private static CallbackKey ReadKey(IRow row) => new(row.Int32("client"), row.Load("load_id"), row.Int32("slice"));
 
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 

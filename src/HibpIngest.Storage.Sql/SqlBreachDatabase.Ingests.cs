@@ -5,7 +5,7 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    public Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+    public Task<bool> TryClaimLoadAsync(LoadId load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         TryWriteAsync("""
             UPDATE dbo.loads SET attempts = CASE WHEN owner = @owner THEN attempts ELSE attempts + 1 END, owner = @owner,
                 lease_expires_at = @until
@@ -13,13 +13,13 @@ public abstract partial class SqlBreachDatabase
                 AND (owner IS NULL OR owner = @owner OR lease_expires_at <= @now)
             """, cancellationToken, OfLoad(load), State(state), Owner(owner), FromNow("@until", lease));
 
-    public Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken) => RenewAsync(
+    public Task<bool> RenewLoadAsync(LoadId load, string owner, TimeSpan lease, CancellationToken cancellationToken) => RenewAsync(
         async session => await session.ExecuteAsync(
             "UPDATE dbo.loads SET lease_expires_at = @until WHERE id = @load AND state IN ('ingesting', 'matching') AND owner = @owner",
             OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
         cancellationToken);
 
-    public Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken) => WriteAsync("""
+    public Task ReleaseLoadAsync(LoadId load, string owner, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL, attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END
         WHERE id = @load AND owner = @owner
         """, cancellationToken, OfLoad(load), Owner(owner));
@@ -31,7 +31,7 @@ public abstract partial class SqlBreachDatabase
         return Task.FromResult(Copy(order));
     }
 
-    public Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
+    public Task FinishIngestAsync(LoadId load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var changed = await session.ExecuteAsync("""
@@ -43,9 +43,9 @@ public abstract partial class SqlBreachDatabase
                 throw new LoadLostException(load);
         }, cancellationToken);
 
-    public abstract Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
+    public abstract Task ReadRowsAsync(LoadId load, long first, long last, AccountBatch into, CancellationToken cancellationToken);
 
-    public Task<int> PurgeRowsAsync(long load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false)
+    public Task<int> PurgeRowsAsync(LoadId load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(chunkRows, 1);
         return WriteAsync(async session =>
@@ -68,7 +68,7 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken, isLong: true);
     }
 
-    public abstract Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken);
+    public abstract Task<int> DeleteRowsUpToAsync(LoadId load, long position, CancellationToken cancellationToken);
 
     public Task PutPasswordAsync(BlobVersion blob, byte[] sealedPassword, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
@@ -95,5 +95,5 @@ public abstract partial class SqlBreachDatabase
 
     /// <summary>Deletes the next rows of a load, whose row is locked.</summary>
     /// <returns>The number of rows deleted; 0 if none is left.</returns>
-    private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit);
+    private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, LoadId load, int limit);
 }

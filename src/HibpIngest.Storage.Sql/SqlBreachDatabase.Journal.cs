@@ -13,7 +13,7 @@ public abstract partial class SqlBreachDatabase
     /// Read in several statements: a change of what the journal records raises the version of the row that it changes, so an
     /// inconsistent entry is written again.
     /// </remarks>
-    public Task<JournalEntry?> GetJournalEntryAsync(long load, CancellationToken cancellationToken) => ReadAsync(async session =>
+    public Task<JournalEntry?> GetJournalEntryAsync(LoadId load, CancellationToken cancellationToken) => ReadAsync(async session =>
     {
         var entry = await session.FirstAsync($"""
             SELECT COALESCE(l.mark, 0) AS mark, l.blob, l.etag, l.generation, l.started_at, l.settings, l.last_position, l.accounts,
@@ -52,7 +52,7 @@ public abstract partial class SqlBreachDatabase
         };
     }, cancellationToken);
 
-    public Task<IReadOnlyList<JournalSegment>> PlanSegmentsAsync(long load, long segmentRows, CancellationToken cancellationToken)
+    public Task<IReadOnlyList<JournalSegment>> PlanSegmentsAsync(LoadId load, long segmentRows, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(segmentRows, 1);
         return WriteAsync<IReadOnlyList<JournalSegment>>(async session =>
@@ -78,47 +78,47 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
     }
 
-    public Task MarkSegmentWrittenAsync(long load, int segment, long bytes, CancellationToken cancellationToken) => WriteAsync(
+    public Task MarkSegmentWrittenAsync(LoadId load, int segment, long bytes, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.log_segments SET bytes = @bytes WHERE load_id = @load AND number = @segment",
         cancellationToken, OfLoad(load), Int("@segment", segment), BigInt("@bytes", bytes));
 
-    public Task MarkJournaledAsync(long load, long version, CancellationToken cancellationToken) => WriteAsync("""
+    public Task MarkJournaledAsync(LoadId load, long version, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET logged_version = CASE WHEN logged_version > @version THEN logged_version ELSE @version END,
             log_error = NULL
         WHERE id = @load AND removing = 0
         """, cancellationToken, OfLoad(load), BigInt("@version", version));
 
-    public Task ForgetJournalAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task ForgetJournalAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         const string Forget = "UPDATE dbo.loads SET logged_version = NULL WHERE id = @load AND purging = 0";
         if (await session.ExecuteAsync(Forget, OfLoad(load)) == 1)
             await session.ExecuteAsync("UPDATE dbo.log_segments SET bytes = NULL WHERE load_id = @load", OfLoad(load));
     }, cancellationToken);
 
-    public Task MarkJournalMessageSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+    public Task MarkJournalMessageSentAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET log_message_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task SetJournalErrorAsync(long load, string error, CancellationToken cancellationToken) => WriteAsync(
+    public Task SetJournalErrorAsync(LoadId load, string error, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET log_error = @error WHERE id = @load", cancellationToken, OfLoad(load), Line("@error", error));
 
     // Returns the loads that a load has replaced, directly or through other loads; no other load's entry records them.
-    private static async Task<IReadOnlyList<long>> ReadReplacedAsync(ISqlSession session, long load)
+    private static async Task<IReadOnlyList<LoadId>> ReadReplacedAsync(ISqlSession session, LoadId load)
     {
-        var replaced = new SortedSet<long>();
-        var next = new Queue<long>([load]);
+        var replaced = new HashSet<LoadId>();
+        var next = new Queue<LoadId>([load]);
         while (next.TryDequeue(out var by))
         {
             foreach (var id in await session.ListAsync(
-                "SELECT id FROM dbo.loads WHERE replaced_by = @load", row => row.Int64("id"), OfLoad(by)))
+                "SELECT id FROM dbo.loads WHERE replaced_by = @load", row => row.Load("id"), OfLoad(by)))
             {
                 if (replaced.Add(id))
                     next.Enqueue(id);
             }
         }
-        return [.. replaced];
+        return [.. replaced.OrderBy(id => id.Value)];
     }
 
-    private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, long load) => await session.ListAsync(
+    private static async Task<IReadOnlyList<JournalSegment>> ReadSegmentsAsync(ISqlSession session, LoadId load) => await session.ListAsync(
         "SELECT number, first_position, last_position, bytes FROM dbo.log_segments WHERE load_id = @load ORDER BY number",
         row => new JournalSegment(row.Int32("number"), row.Int64("first_position"), row.Int64("last_position"), row.Int64OrNull("bytes")),
         OfLoad(load));

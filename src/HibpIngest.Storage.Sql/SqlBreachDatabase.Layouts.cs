@@ -83,7 +83,7 @@ public abstract partial class SqlBreachDatabase
                 GROUP BY l.id ORDER BY l.id
                 """,
                 row => new MissingRows(
-                    row.Int64("id"),
+                    row.Load("id"),
                     row.Int64("replayed") >= row.Int64("all_rows")
                         ? 0 : row.Int64("open_rows") + Math.Max(row.Int64("done_before") - row.Int64("replayed"), 0)),
                 Layout(layout));
@@ -91,7 +91,7 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     public Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(
-        int layout, long load, CancellationToken cancellationToken) => ListAsync("""
+        int layout, LoadId load, CancellationToken cancellationToken) => ListAsync("""
         SELECT s.first_position, s.last_position
         FROM dbo.layouts y JOIN dbo.slices s ON s.state = 'done' AND s.layout_version < y.added_version
         WHERE y.id = @layout AND s.load_id = @load ORDER BY s.first_position
@@ -103,7 +103,7 @@ public abstract partial class SqlBreachDatabase
         "UPDATE dbo.layouts SET rebuild = @rebuild WHERE id = @layout AND dropped = 0",
         cancellationToken, Layout(layout), LongText("@rebuild", rebuild));
 
-    public Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken) =>
+    public Task<bool> SetReplayedAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
@@ -136,7 +136,7 @@ public abstract partial class SqlBreachDatabase
             $"SELECT {column} FROM dbo.layouts WHERE id = @layout", row => row.TextOrNull(column), Layout(layout)),
         cancellationToken);
 
-    private static async Task SetReplayedAsync(ISqlSession session, int layout, long load, long rows)
+    private static async Task SetReplayedAsync(ISqlSession session, int layout, LoadId load, long rows)
     {
         Parameter[] parameters = [Layout(layout), OfLoad(load), BigInt("@rows", rows)];
         const string Set = "UPDATE dbo.layout_loads SET row_count = @rows WHERE layout_id = @layout AND load_id = @load";

@@ -59,7 +59,7 @@ public abstract partial class SqlBreachDatabase
 
     private static Load ReadLoad(IRow row) => new()
     {
-        Id = row.Int64("id"),
+        Id = row.Load("id"),
         Breach = row.Text("name"),
         Mark = row.Int32("mark"),
         Blob = new BlobVersion(row.Text("blob"), row.Text("etag")),
@@ -80,7 +80,7 @@ public abstract partial class SqlBreachDatabase
         FinishedAt = row.TimeOrNull("finished_at"),
         LeaseExpiresAt = row.TimeOrNull("lease_expires_at"),
         PublishedAt = row.TimeOrNull("published_at"),
-        ReplacedBy = row.Int64OrNull("replaced_by"),
+        ReplacedBy = row.LoadOrNull("replaced_by"),
         Superseded = row.Boolean("superseded"),
         Removing = row.Boolean("removing"),
         HeldBecause = row.TextOrNull("held_because"),
@@ -106,7 +106,7 @@ public abstract partial class SqlBreachDatabase
 
     private static LoadHead ReadLoadHead(IRow row) => new()
     {
-        Id = row.Int64("id"),
+        Id = row.Load("id"),
         Breach = row.Text("name"),
         Hidden = row.Boolean("hidden"),
         Blob = new BlobVersion(row.Text("blob"), row.Text("etag")),
@@ -126,7 +126,7 @@ public abstract partial class SqlBreachDatabase
     public Task<LoadHead?> FindLoadAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         ReadAsync(session => FindHeadAsync(session, blob), cancellationToken);
 
-    public Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken) => ReadAsync(
+    public Task<LoadHead?> GetLoadHeadAsync(LoadId load, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync($"SELECT {LoadHeadColumns} WHERE l.id = @load", ReadLoadHead, OfLoad(load)), cancellationToken);
 
     public Task<LoadHead> StartLoadAsync(NewLoad load, CancellationToken cancellationToken) => WriteAsync(async session =>
@@ -144,7 +144,7 @@ public abstract partial class SqlBreachDatabase
         return (await FindHeadAsync(session, load.Blob))!;
     }, cancellationToken);
 
-    public Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken) =>
+    public Task<Load> RestartLoadAsync(LoadId load, LoadId id, LoadSettings settings, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var facts = await LockLoadAsync(session, load);
@@ -158,7 +158,7 @@ public abstract partial class SqlBreachDatabase
             await AddLoadAsync(session, id, facts.Breach, old.Blob, settings, (int)generation!.Value + 1, held);
             var reason = $"restarted as load {id}";
             await FailAsync(session, load, reason);
-            await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), BigInt("@id", id));
+            await session.ExecuteAsync("UPDATE dbo.loads SET superseded_by = @id WHERE id = @load", OfLoad(load), Load("@id", id));
             // These slices are ended, so that nothing waits for them.
             await session.ExecuteAsync(
                 "UPDATE dbo.slices SET state = 'failed', error = @reason WHERE load_id = @load AND state <> 'done'",
@@ -166,7 +166,7 @@ public abstract partial class SqlBreachDatabase
             return (await ReadLoadAsync(session, id))!;
         }, cancellationToken);
 
-    public Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken) =>
+    public Task<Load?> GetLoadAsync(LoadId load, CancellationToken cancellationToken) =>
         ReadAsync(session => ReadLoadAsync(session, load), cancellationToken);
 
     public Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken) =>
@@ -174,7 +174,7 @@ public abstract partial class SqlBreachDatabase
             ? ListAsync(AllLoads, ReadLoad, cancellationToken)
             : ListAsync(LoadsOfBreach, ReadLoad, cancellationToken, Folded(breach));
 
-    public Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
+    public Task<bool> FailLoadAsync(LoadId load, string? owner, string error, bool superseded, CancellationToken cancellationToken) =>
         WriteAsync(async session => await FailAsync(session, load, error, owner: owner, superseded: superseded) == 1, cancellationToken);
 
     public Task<IReadOnlyList<HeldWork>> ListLeasesAsync(CancellationToken cancellationToken) => ListAsync("""
@@ -186,10 +186,10 @@ public abstract partial class SqlBreachDatabase
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.state <> 'done' AND s.owner IS NOT NULL AND s.lease_expires_at > @now
         """,
-        row => new HeldWork(row.Int64("id"), row.Text("name"), row.Int32OrNull("slice"), row.Text("owner"), row.Time("lease_expires_at")),
+        row => new HeldWork(row.Load("id"), row.Text("name"), row.Int32OrNull("slice"), row.Text("owner"), row.Time("lease_expires_at")),
         cancellationToken);
 
-    public Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken) =>
         ReadAsync<IReadOnlyList<LoadWork>>(async session =>
         {
             var work = new List<LoadWork>(loads.Count);
@@ -216,10 +216,10 @@ public abstract partial class SqlBreachDatabase
     private static double PartOf(byte[] done) =>
         done.Length == 0 ? 0 : done.Sum(bits => (double)BitOperations.PopCount(bits)) / (8.0 * done.Length);
 
-    public Task MarkMessageSentAsync(long load, CancellationToken cancellationToken) => WriteAsync(
+    public Task MarkMessageSentAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET message_sent_at = @now WHERE id = @load", cancellationToken, OfLoad(load));
 
-    public Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<LoadState> ResumeLoadAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         var failed = await LockLoadAsync(session, load);
         if (failed.State != LoadState.Failed)
@@ -241,7 +241,7 @@ public abstract partial class SqlBreachDatabase
         return (await ReadFactsAsync(session, load))!.State;
     }, cancellationToken);
 
-    public Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
+    public Task AssignLoadAsync(LoadId load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var facts = await LockLoadAsync(session, load);
@@ -251,7 +251,7 @@ public abstract partial class SqlBreachDatabase
                 throw Refusals.AssignOpen(load);
             if (facts.State == LoadState.Done && (await ReadLoadAsync(session, load))!.AwaitsCalls)
                 throw Refusals.AssignCalling(load);
-            var other = await session.NumberAsync(
+            var other = await session.LoadAsync(
                 "SELECT MIN(id) FROM dbo.loads WHERE id <> @load AND mark = (SELECT mark FROM dbo.loads WHERE id = @load)",
                 OfLoad(load));
             if (other is not null)
@@ -281,7 +281,7 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     // Moves a load's notifications to another breach, except for open ones that the breach already has.
-    private static async Task MoveNotificationsAsync(ISqlSession session, long load, int to)
+    private static async Task MoveNotificationsAsync(ISqlSession session, LoadId load, int to)
     {
         Parameter[] parameters = [OfLoad(load), Int("@to", to)];
         await session.ExecuteAsync("""
@@ -309,7 +309,7 @@ public abstract partial class SqlBreachDatabase
     private static string CountedOf(string which) => LoadColumns.Replace("{0}", which, StringComparison.Ordinal);
 
     private async Task AddLoadAsync(
-        ISqlSession session, long id, int breach, BlobVersion blob, LoadSettings settings, int generation, string? heldBecause)
+        ISqlSession session, LoadId id, int breach, BlobVersion blob, LoadSettings settings, int generation, string? heldBecause)
     {
         var version = _versionColumns.Union(["blob", "etag"]).ToList();
         await session.ExecuteAsync($"""
@@ -317,16 +317,16 @@ public abstract partial class SqlBreachDatabase
                 id, breach, {string.Join(", ", version)}, generation, state, settings, checkpoint_json, held_because, started_at)
             VALUES (@id, @breach, @{string.Join(", @", version)}, @generation, 'ingesting', @settings, @checkpoint, @because, @now)
             """, [
-                BigInt("@id", id), Int("@breach", breach), .. Version(blob), Int("@generation", generation),
+                Load("@id", id), Int("@breach", breach), .. Version(blob), Int("@generation", generation),
                 LongText("@settings", ToText(settings)), LongText("@checkpoint", ToText(new LoadCheckpoint())),
                 Line("@because", heldBecause),
             ]);
-        await RaiseHighestAsync(session, new StoreIds(id, 0));
+        await RaiseHighestAsync(session, new StoreIds(id.Value, 0));
     }
 
     // Fails a load that isn't done. A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
     private static Task<int> FailAsync(
-        ISqlSession session, long load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
+        ISqlSession session, LoadId load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
         session.ExecuteAsync($"""
             UPDATE dbo.loads SET failed_in = COALESCE(failed_in, state), state = 'failed', error = @error, finished_at = @now, owner = NULL,
                 lease_expires_at = NULL {(superseded ? ", superseded = 1" : "")}
@@ -337,7 +337,7 @@ public abstract partial class SqlBreachDatabase
     // Locks a load and its breach for the rest of the transaction, against everything that changes the load as a whole, and reads what
     // later statements rely on. The rows are the locks: an UPDATE that changes nothing locks them on every server, at every isolation
     // level. The load comes first, as in copying a batch and matching a range, which hold it for long.
-    private static async Task<LoadFacts> LockLoadAsync(ISqlSession session, long load)
+    private static async Task<LoadFacts> LockLoadAsync(ISqlSession session, LoadId load)
     {
         if (!await LockLoadRowAsync(session, load))
             throw Refusals.NoLoad(load);
@@ -346,18 +346,18 @@ public abstract partial class SqlBreachDatabase
         return (await ReadFactsAsync(session, load))!;
     }
 
-    private protected static async Task<bool> LockLoadRowAsync(ISqlSession session, long load) =>
+    private protected static async Task<bool> LockLoadRowAsync(ISqlSession session, LoadId load) =>
         await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE id = @load", OfLoad(load)) == 1;
 
-    private static Task<LoadFacts?> ReadFactsAsync(ISqlSession session, long load) => session.FirstAsync(
+    private static Task<LoadFacts?> ReadFactsAsync(ISqlSession session, LoadId load) => session.FirstAsync(
         "SELECT breach, state, superseded_by, purging, superseded, removing FROM dbo.loads WHERE id = @load",
         row => new LoadFacts(
-            row.Int32("breach"), ToLoadState(row.Text("state")), row.Int64OrNull("superseded_by"), row.Boolean("purging"),
+            row.Int32("breach"), ToLoadState(row.Text("state")), row.LoadOrNull("superseded_by"), row.Boolean("purging"),
             row.Boolean("superseded"), row.Boolean("removing")),
         OfLoad(load));
 
     // Throws if the load can't be resumed under its own id.
-    private static void RefuseStopped(long load, LoadFacts facts)
+    private static void RefuseStopped(LoadId load, LoadFacts facts)
     {
         if (facts.RestartedAs is { } restarted)
             throw Refusals.Restarted(load, restarted);
@@ -367,7 +367,7 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.Removing(load);
     }
 
-    private static Task<Load?> ReadLoadAsync(ISqlSession session, long load) => session.FirstAsync(OneLoad, ReadLoad, OfLoad(load));
+    private static Task<Load?> ReadLoadAsync(ISqlSession session, LoadId load) => session.FirstAsync(OneLoad, ReadLoad, OfLoad(load));
 
-    private sealed record LoadFacts(int Breach, LoadState State, long? RestartedAs, bool Purging, bool Superseded, bool Removing);
+    private sealed record LoadFacts(int Breach, LoadState State, LoadId? RestartedAs, bool Purging, bool Superseded, bool Removing);
 }

@@ -7,7 +7,7 @@ public abstract partial class SqlBreachDatabase
 {
     private protected const string IsMatched = "id = @load AND state = 'matching' AND matched_position = last_position";
 
-    public Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<bool> TryStartMatchingAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // The load is checked without a lock first, so that the many slices that are not the last don't wait for the load's row, and again
         // under the lock, which resetting slices takes too.
@@ -42,14 +42,14 @@ public abstract partial class SqlBreachDatabase
         return changed == 1;
     }, cancellationToken);
 
-    public Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken) => TryWriteAsync("""
+    public Task<bool> ReleaseUnpublishedAsync(LoadId load, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET state = 'matching', held_because = NULL, message_sent_at = NULL
         WHERE id = @load AND state = 'held' AND published_at IS NULL AND replaced_by IS NULL AND removing = 0
         """, cancellationToken, OfLoad(load));
 
-    public abstract Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
+    public abstract Task<bool> MatchRowsAsync(LoadId load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
-    public async Task<LoadState?> FinishMatchingAsync(long load, MatchEnd end, CancellationToken cancellationToken)
+    public async Task<LoadState?> FinishMatchingAsync(LoadId load, MatchEnd end, CancellationToken cancellationToken)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(end.StepRows, 1);
         ArgumentOutOfRangeException.ThrowIfLessThan(end.CountRows, 1);
@@ -78,25 +78,25 @@ public abstract partial class SqlBreachDatabase
     /// </summary>
     /// <returns>Matching; null if the load was found not to be matching any more, so nothing was counted.</returns>
     private protected abstract Task<LoadState?> CountPartAsync(
-        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
+        LoadId load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Adds notifications of a load's accounts in whole domains, for subscriptions from one id to another.</summary>
-    private protected abstract Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last);
+    private protected abstract Task NotifyDomainsAsync(ISqlSession session, LoadId load, long first, long last);
 
     /// <summary>Claims a range for matching.</summary>
     /// <returns>False if another process has matched it, or the load isn't matching.</returns>
-    private protected static async Task<bool> TryAdvanceMatchAsync(ISqlSession session, long load, long after, long upTo) =>
+    private protected static async Task<bool> TryAdvanceMatchAsync(ISqlSession session, LoadId load, long after, long upTo) =>
         await session.ExecuteAsync(
             "UPDATE dbo.loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'",
             OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo)) == 1;
 
     /// <summary>Records progress, and renews the load's lease if it has an owner.</summary>
-    private protected static Task<int> RecordProgressAsync(ISqlSession session, long load, TimeSpan lease) => session.ExecuteAsync(
+    private protected static Task<int> RecordProgressAsync(ISqlSession session, LoadId load, TimeSpan lease) => session.ExecuteAsync(
         "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
         OfLoad(load), FromNow("@until", lease));
 
     // Runs one step of the end of matching after the counts, or all of it if there is little to do.
-    private async Task<LoadState?> FinishStepAsync(ISqlSession session, long load, MatchEnd end)
+    private async Task<LoadState?> FinishStepAsync(ISqlSession session, LoadId load, MatchEnd end)
     {
         // Locked against a resume of the failed loads whose notifications are taken over, against matching of the breach's other loads, and
         // against another end of this load.
@@ -115,7 +115,7 @@ public abstract partial class SqlBreachDatabase
             "SELECT b.name, b.metadata FROM dbo.breaches b JOIN dbo.loads l ON l.breach = b.breach_key WHERE l.id = @load",
             row => Tuple.Create(row.Text("name"), ToMetadata(row.Text("metadata"))), OfLoad(load)))!;
         var metadata = end.Metadata is { } document ? Merge(document, before, byOperator: false) : before;
-        var newer = await session.NumberAsync(
+        var newer = await session.LoadAsync(
             $"SELECT MAX(r.id) {OfSameBlob} WHERE r.id > l.id AND r.published_at IS NOT NULL", OfLoad(load));
         var left = end.StepRows;
         if (newer is not null || metadata.Flags.HasFlag(BreachFlags.Retired))
@@ -159,19 +159,19 @@ public abstract partial class SqlBreachDatabase
                 finished_at = CASE WHEN @state = 'done' THEN @now END, owner = NULL, lease_expires_at = NULL,
                 attempts = 0, message_sent_at = NULL, mails_queued = 0
             WHERE id = @load
-            """, OfLoad(load), State(state), BigInt("@newer", newer));
+            """, OfLoad(load), State(state), Load("@newer", newer));
         return state;
     }
 
-    private static Task<int> AddHoldReasonAsync(ISqlSession session, long load, string because) => session.ExecuteAsync(
+    private static Task<int> AddHoldReasonAsync(ISqlSession session, LoadId load, string because) => session.ExecuteAsync(
         "UPDATE dbo.loads SET held_because = COALESCE(held_because, @because) WHERE id = @load", OfLoad(load), Line("@because", because));
 
     // Takes over unsent notifications of the breach's failed loads, including restarted ones. Claims are kept, because a mail may be in
     // flight, and so is the fact that such a load was held.
-    private async Task<int> TakeOverAsync(ISqlSession session, long load, int limit)
+    private async Task<int> TakeOverAsync(ISqlSession session, LoadId load, int limit)
     {
         var taken = 0;
-        while (taken < limit && await session.NumberAsync("""
+        while (taken < limit && await session.LoadAsync("""
             SELECT MIN(f.id) FROM dbo.loads f JOIN dbo.loads l ON l.breach = f.breach
             WHERE l.id = @load AND f.state = 'failed'
                 AND EXISTS (SELECT 1 FROM dbo.notifications n WHERE n.load_id = f.id AND n.state = 'open')
@@ -181,18 +181,18 @@ public abstract partial class SqlBreachDatabase
                 UPDATE dbo.loads SET held_because = COALESCE(held_because, @because)
                 WHERE id = @load AND EXISTS (
                     SELECT 1 FROM dbo.loads f WHERE f.id = @failed AND (f.failed_in = 'held' OR f.held_because IS NOT NULL))
-                """, OfLoad(load), BigInt("@failed", failed), LongText("@because", HeldWith(failed)));
+                """, OfLoad(load), Load("@failed", failed), LongText("@because", HeldWith(failed)));
             taken += await session.ExecuteAsync($"""
                 UPDATE dbo.notifications SET load_id = @load, number = NULL
                 WHERE id IN ({Limit("id FROM dbo.notifications WHERE load_id = @failed AND state = 'open'")})
                     AND load_id = @failed AND state = 'open'
-                """, OfLoad(load), BigInt("@failed", failed), BigInt("@limit", limit - taken));
+                """, OfLoad(load), Load("@failed", failed), BigInt("@limit", limit - taken));
         }
         return taken;
     }
 
     // Adds notifications for the next subscriptions to whole domains. Returns the number of subscription ids that were checked.
-    private async Task<int> NotifyNextDomainsAsync(ISqlSession session, long load, int limit)
+    private async Task<int> NotifyNextDomainsAsync(ISqlSession session, LoadId load, int limit)
     {
         // Skip to the next existing subscription.
         var next = await session.NumberAsync("""
@@ -209,7 +209,7 @@ public abstract partial class SqlBreachDatabase
     }
 
     // Publishes a load, in place of the published load of the same blob name, if there is one. The breach's row is locked.
-    private async Task PublishAsync(ISqlSession session, long load)
+    private async Task PublishAsync(ISqlSession session, LoadId load)
     {
         await session.ExecuteAsync("""
             UPDATE dbo.breaches SET published_at = COALESCE(published_at, @now), modified_at = @now
@@ -226,7 +226,7 @@ public abstract partial class SqlBreachDatabase
 
     // Numbers notifications that have no number; the others keep theirs, because their messages may be in flight. Returns how many were
     // numbered.
-    private Task<int> NumberNotificationsAsync(ISqlSession session, long load, int limit) => session.ExecuteAsync($"""
+    private Task<int> NumberNotificationsAsync(ISqlSession session, LoadId load, int limit) => session.ExecuteAsync($"""
         UPDATE dbo.notifications SET number = numbered.place
         FROM (
             SELECT u.id, (SELECT COALESCE(MAX(number), 0) FROM dbo.notifications WHERE load_id = @load)

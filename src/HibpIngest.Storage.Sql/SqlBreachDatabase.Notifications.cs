@@ -44,13 +44,13 @@ public abstract partial class SqlBreachDatabase
 
     private const string Unclaimed = "(claim_owner IS NULL OR claim_owner = @owner OR claim_expires_at <= @now)";
 
-    public Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken) => TryWriteAsync("""
+    public Task<bool> ReleaseLoadNotificationsAsync(LoadId load, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET state = 'notifying', held_because = NULL, mails_queued = 0, message_sent_at = NULL
         WHERE id = @load AND state = 'held' AND removing = 0
         """, cancellationToken, OfLoad(load));
 
-    public Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken) =>
-        WriteAsync<IReadOnlyList<long>>(async session =>
+    public Task<IReadOnlyList<LoadId>> HoldLoadsAsync(string breach, string because, CancellationToken cancellationToken) =>
+        WriteAsync<IReadOnlyList<LoadId>>(async session =>
         {
             var key = Int("@breach", await BreachKeyAsync(session, breach));
             await session.ExecuteAsync("UPDATE dbo.loads SET generation = generation WHERE breach = @breach", key);
@@ -65,13 +65,14 @@ public abstract partial class SqlBreachDatabase
                 """, key, Line("@because", because));
             return await session.ListAsync(
                 "SELECT id FROM dbo.loads WHERE breach = @breach AND state = 'held' AND removing = 0 ORDER BY id",
-                row => row.Int64("id"), key);
+                row => row.Load("id"), key);
         }, cancellationToken);
 
-    public Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<Notification>> ListNotificationsAsync(
+        LoadId load, int first, int last, CancellationToken cancellationToken) =>
         ListAsync($"{NotificationColumns} ORDER BY n.number", ReadNotification, cancellationToken, Range(load, first, last));
 
-    public Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken) => ReadAsync(
+    public Task<MailProgress?> GetMailProgressAsync(LoadId load, CancellationToken cancellationToken) => ReadAsync(
         session => session.FirstAsync(
             MailProgressSql,
             row => new MailProgress(
@@ -79,18 +80,18 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load)),
         cancellationToken);
 
-    public Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken) => TryWriteAsync("""
+    public Task<bool> TryQueueMailsAsync(LoadId load, int from, int to, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET mails_queued = @to, message_sent_at = @now
         WHERE id = @load AND mails_queued = @from AND state = 'notifying'
         """, cancellationToken, OfLoad(load), Int("@from", from), Int("@to", to));
 
-    public Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken) => TryWriteAsync("""
+    public Task<bool> TryRestartMailsAsync(LoadId load, TimeSpan age, CancellationToken cancellationToken) => TryWriteAsync("""
         UPDATE dbo.loads SET mails_queued = 0, message_sent_at = @now
         WHERE id = @load AND state = 'notifying' AND (message_sent_at IS NULL OR message_sent_at <= @since)
             AND breach IN (SELECT breach_key FROM dbo.breaches WHERE hidden = 0)
         """, cancellationToken, OfLoad(load), FromNow("@since", -age));
 
-    public Task<IReadOnlyList<int>> EndDeferralsAsync(long load, int limit, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<int>> EndDeferralsAsync(LoadId load, int limit, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<int>>(async session =>
         {
             if (!await MaySendAsync(session, load))
@@ -106,7 +107,7 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     public Task<NotificationClaims> ClaimNotificationsAsync(
-        long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) => WriteAsync(async session =>
+        LoadId load, int first, int last, ClaimOrder order, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // A held load, or one that is being matched again, sends nothing, even if an old message arrives.
         if (!await MaySendAsync(session, load))
@@ -154,13 +155,13 @@ public abstract partial class SqlBreachDatabase
             """, cancellationToken, unknown: null, Owner(owner), Line("@error", error), FromNow("@until", delay),
             FromNow("@givenUp", -giveUpAfter));
 
-    public Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken) =>
+    public Task ReleaseNotificationsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken) =>
         WriteAsync($"""
             UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
             WHERE {OpenInRange} AND claim_owner = @owner
             """, cancellationToken, [.. Range(load, first, last), Owner(owner)]);
 
-    public Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<bool> TryFinishLoadAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         // The load is checked twice as in TryStartMatchingAsync: a matching that ends concurrently holds the load's row, and has added
         // notifications.
@@ -199,7 +200,7 @@ public abstract partial class SqlBreachDatabase
     }
 
     // Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.
-    private static Task<bool> MaySendAsync(ISqlSession session, long load) => session.AnyAsync("""
+    private static Task<bool> MaySendAsync(ISqlSession session, LoadId load) => session.AnyAsync("""
         SELECT 1 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
         """, OfLoad(load));

@@ -43,7 +43,7 @@ public abstract partial class SqlBreachDatabase
         if (step == RecoveryStep.Known && !changed)
             return step;
         // The highest ids are raised last, as wherever ids are inserted; the version, because readers' data has changed.
-        await RaiseHighestAsync(session, new StoreIds(load.Load, load.Mark));
+        await RaiseHighestAsync(session, new StoreIds(load.Load.Value, load.Mark));
         await session.ExecuteAsync("""
             UPDATE dbo.store_counters SET catalogue_version = CASE
                 WHEN catalogue_version < @version THEN @version ELSE catalogue_version END + 1
@@ -53,13 +53,13 @@ public abstract partial class SqlBreachDatabase
         return step == RecoveryStep.Known ? RecoveryStep.Updated : step;
     }, cancellationToken, isLong: true);
 
-    public Task<bool> SetReplacedAsync(long load, long by, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task<bool> SetReplacedAsync(LoadId load, LoadId by, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         if (!await LockLoadRowAsync(session, load))
             return false;
         if (await session.ExecuteAsync(
             "UPDATE dbo.loads SET published_at = NULL, replaced_by = @by WHERE id = @load AND published_at IS NOT NULL",
-            OfLoad(load), BigInt("@by", by)) == 0)
+            OfLoad(load), Load("@by", by)) == 0)
         {
             return false;
         }
@@ -69,7 +69,7 @@ public abstract partial class SqlBreachDatabase
 
     // Finds another load of the breach that was recovered from the journal, which doesn't record who was notified. Returns null if
     // there is none.
-    private static Task<long?> FindRecoveredAsync(ISqlSession session, long load) => session.NumberAsync($"""
+    private static Task<LoadId?> FindRecoveredAsync(ISqlSession session, LoadId load) => session.LoadAsync($"""
         SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
         WHERE l.id = @load AND {IsRecovered}
         """, OfLoad(load));
@@ -82,13 +82,13 @@ public abstract partial class SqlBreachDatabase
         if (known is { Mark: not null } && known.Mark != load.Mark)
             throw Refusals.OtherMark(load.Load, known.Mark.Value, load.Mark);
         // In a store upgraded from schema 1, loads of one breach may share a mark.
-        var sameMark = await session.NumberAsync("""
+        var sameMark = await session.LoadAsync("""
             SELECT MIN(l.id) FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
             WHERE l.mark = @mark AND l.id <> @load AND b.folded_name <> @folded
             """, OfLoad(load.Load), Int("@mark", load.Mark), Folded(breach));
         if (sameMark is { } marked)
             throw Refusals.MarkTaken(load.Load, load.Mark, marked);
-        var sameVersion = await session.NumberAsync(
+        var sameVersion = await session.LoadAsync(
             $"SELECT MIN(id) FROM dbo.loads WHERE {OfVersion} AND generation = @generation AND id <> @load",
             [OfLoad(load.Load), Int("@generation", load.Generation), .. Key(load.Blob)]);
         if (sameVersion is { } other)
@@ -131,7 +131,7 @@ public abstract partial class SqlBreachDatabase
         if (load.ReplacedBy is { } by)
         {
             await session.ExecuteAsync(
-                "UPDATE dbo.loads SET published_at = NULL, replaced_by = @by WHERE id = @load", OfLoad(load.Load), BigInt("@by", by));
+                "UPDATE dbo.loads SET published_at = NULL, replaced_by = @by WHERE id = @load", OfLoad(load.Load), Load("@by", by));
             changed = true;
         }
         if (!isNewer || breach == known.BreachKey)
@@ -163,7 +163,7 @@ public abstract partial class SqlBreachDatabase
             WHERE id = @load
             """, OfLoad(load.Load), Int("@to", breach), Int("@mark", load.Mark), LongText("@settings", ToText(load.Settings)),
             LongText("@checkpoint", ToText(new LoadCheckpoint())), BigInt("@rows", load.Rows), BigInt("@accounts", load.Accounts),
-            Bit("@gone", known is null), BigInt("@by", load.ReplacedBy), At("@published", load.PublishedAt),
+            Bit("@gone", known is null), Load("@by", load.ReplacedBy), At("@published", load.PublishedAt),
             At("@started", load.StartedAt), BigInt("@version", load.Version), Int("@slices", load.Slices.Count));
         if (known is not null && known.BreachKey != breach)
             await DeleteEmptyBreachAsync(session, known.BreachKey, breach);
@@ -213,7 +213,7 @@ public abstract partial class SqlBreachDatabase
         }
     }
 
-    private static Task<KnownLoad?> ReadKnownAsync(ISqlSession session, long load) => session.FirstAsync("""
+    private static Task<KnownLoad?> ReadKnownAsync(ISqlSession session, LoadId load) => session.FirstAsync("""
         SELECT l.blob, l.etag, l.generation, l.started_at, l.mark, l.published_at, l.removing, l.log_version, l.breach, b.name,
             CAST(CASE WHEN l.state = 'done' AND l.replaced_by IS NOT NULL THEN 1 ELSE 0 END AS bit) AS is_done
         FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach WHERE l.id = @load

@@ -18,7 +18,7 @@ public abstract partial class SqlBreachDatabase
             var loads = await session.ListAsync("""
                 SELECT l.id FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
                 WHERE b.folded_name = @folded ORDER BY l.id
-                """, row => row.Int64("id"), Folded(breach));
+                """, row => row.Load("id"), Folded(breach));
             foreach (var load in loads)
                 await LockLoadRowAsync(session, load);
             await LockBreachAsync(session, breach);
@@ -38,7 +38,7 @@ public abstract partial class SqlBreachDatabase
                 """, row => (row.Text("name"), ReadRemoval(row))),
             cancellationToken);
 
-    public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken) =>
+    public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken) =>
         ReadAsync(async session =>
         {
             foreach (var load in loads)
@@ -49,11 +49,11 @@ public abstract partial class SqlBreachDatabase
             return false;
         }, cancellationToken);
 
-    public Task SetRemovalTokenAsync(long load, string token, CancellationToken cancellationToken) => WriteAsync(
+    public Task SetRemovalTokenAsync(LoadId load, string token, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.loads SET removal_token = @token WHERE id = @load AND removing = 1",
         cancellationToken, OfLoad(load), LongText("@token", token));
 
-    public Task FinishRemovalAsync(long load, CancellationToken cancellationToken) => WriteAsync(async session =>
+    public Task FinishRemovalAsync(LoadId load, CancellationToken cancellationToken) => WriteAsync(async session =>
     {
         const string Hold = "UPDATE dbo.loads SET generation = generation WHERE id = @load AND removing = 1";
         if (await session.ExecuteAsync(Hold, OfLoad(load)) == 0)
@@ -81,14 +81,14 @@ public abstract partial class SqlBreachDatabase
         """;
 
     private static LoadRemoval ReadRemoval(IRow row) => new(
-        row.Int64("id"), row.Int32("mark"), row.Boolean("shares_mark"), row.Int64("first_row"), row.Int64("last_position"),
+        row.Load("id"), row.Int32("mark"), row.Boolean("shares_mark"), row.Int64("first_row"), row.Int64("last_position"),
         row.Boolean("purging"), row.TextOrNull("removal_token"));
 
     // Unpublishes a breach, whose row and loads' rows are locked, and marks its loads as being removed.
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
     {
         var open = Limit("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");
-        if (await session.NumberAsync(open, breach) is { } load)
+        if (await session.LoadAsync(open, breach) is { } load)
             throw Refusals.BreachOpen(name, load);
         // Beginning a slice locks its row: its lease is visible once this has waited for it, and a slice that waits for this finds its load
         // being removed.

@@ -11,7 +11,7 @@ public abstract partial class SqlBreachDatabase
 
     private protected static Slice ReadSlice(IRow row) => new()
     {
-        Load = row.Int64("load_id"),
+        Load = row.Load("load_id"),
         Number = row.Int32("number"),
         First = row.Int64("first_position"),
         Last = row.Int64("last_position"),
@@ -38,7 +38,7 @@ public abstract partial class SqlBreachDatabase
         """;
 
     public Task<SliceWork?> BeginSliceAsync(
-        long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
+        LoadId load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var before = await UpdateSliceAsync(
@@ -82,14 +82,14 @@ public abstract partial class SqlBreachDatabase
         }, cancellationToken);
 
     public Task<bool> RenewSliceAsync(
-        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) => RenewAsync(
+        LoadId load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken) => RenewAsync(
         async session => await session.ExecuteAsync(
             $"UPDATE dbo.slices SET lease_expires_at = @until, {KeepProgress} WHERE {Held} AND {WrittenLoad}",
             [.. OfSlice(load, slice, owner), FromNow("@until", lease), .. Progress(progress)]) == 1,
         cancellationToken);
 
     public Task<SliceCompletion> CompleteSliceAsync(
-        long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken) =>
+        LoadId load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var before = await UpdateSliceAsync(
@@ -121,16 +121,17 @@ public abstract partial class SqlBreachDatabase
 
     public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) => ListAsync(
         "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
-        row => new HeldSlice(row.Int64("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
+        row => new HeldSlice(row.Load("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
 
     public Task RefundSliceAttemptAsync(
-        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken) => WriteAsync($"""
+        LoadId load, int slice, string owner, SliceProgress? progress, string? error,
+        CancellationToken cancellationToken) => WriteAsync($"""
         UPDATE dbo.slices SET attempts = CASE WHEN attempts > 0 AND state <> 'failed' THEN attempts - 1 ELSE attempts END,
             error = COALESCE(@error, error), owner = NULL, lease_expires_at = NULL, active_at = @now, {KeepProgress}
         WHERE {Held}
         """, cancellationToken, [.. OfSlice(load, slice, owner), Line("@error", error), .. Progress(progress)]);
 
-    public Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
+    public Task FailSliceAsync(LoadId load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             var changed = await session.ExecuteAsync($"""
@@ -143,12 +144,12 @@ public abstract partial class SqlBreachDatabase
                 await FailAsync(session, load, $"slice {slice}: {error}", onlyFirst: true);
         }, cancellationToken);
 
-    public Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken) => WriteAsync("""
+    public Task MarkSlicesQueuedAsync(LoadId load, int firstSlice, int lastSlice, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.slices SET state = 'queued', queued_at = @now
         WHERE load_id = @load AND number BETWEEN @first AND @last AND state IN ('pending', 'queued')
         """, cancellationToken, Range(load, firstSlice, lastSlice));
 
-    public Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken) =>
+    public Task<IReadOnlyList<Slice>> RequeueSlicesAsync(LoadId load, int? slice, bool failedOnly, CancellationToken cancellationToken) =>
         WriteAsync<IReadOnlyList<Slice>>(async session =>
         {
             var facts = await LockLoadAsync(session, load);
@@ -182,7 +183,7 @@ public abstract partial class SqlBreachDatabase
             return [.. requeued.OrderBy(one => one.Number)];
         }, cancellationToken);
 
-    public Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken) => ListAsync($"""
+    public Task<IReadOnlyList<Slice>> ListSlicesAsync(LoadId load, bool failedOnly, CancellationToken cancellationToken) => ListAsync($"""
         SELECT {SliceColumns} FROM dbo.slices s WHERE s.load_id = @load {(failedOnly ? "AND s.state = 'failed'" : "")}
         ORDER BY s.number
         """, ReadSlice, cancellationToken, OfLoad(load));
@@ -201,7 +202,7 @@ public abstract partial class SqlBreachDatabase
             """, age, limit, cancellationToken);
 
     // Once its rows are purged, a load's slices are written from the journal.
-    private static async Task RequireJournaledAsync(ISqlSession session, long load, LoadFacts facts)
+    private static async Task RequireJournaledAsync(ISqlSession session, LoadId load, LoadFacts facts)
     {
         if (facts.State is not (LoadState.Done or LoadState.Upserting or LoadState.Failed)
             || !await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND logged_version IS NOT NULL", OfLoad(load)))
@@ -220,9 +221,9 @@ public abstract partial class SqlBreachDatabase
 
     private protected static SliceBefore ReadBefore(IRow row) => new(ToSliceState(row.Text("state")), row.Int32("attempts"));
 
-    private static Parameter[] OfSlice(long load, int slice, string owner) => [OfLoad(load), Int("@slice", slice), Owner(owner)];
+    private static Parameter[] OfSlice(LoadId load, int slice, string owner) => [OfLoad(load), Int("@slice", slice), Owner(owner)];
 
-    private static Parameter[] Range(long load, int first, int last) => [OfLoad(load), Int("@first", first), Int("@last", last)];
+    private static Parameter[] Range(LoadId load, int first, int last) => [OfLoad(load), Int("@first", first), Int("@last", last)];
 
     private static Parameter[] Progress(SliceProgress? progress) =>
         [LongBytes("@done", progress?.Done), Int("@order", progress?.OrderVersion), Int("@layouts", progress?.LayoutVersion)];

@@ -39,11 +39,11 @@ internal static class StoredText
 
     public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had unsent mails";
 
-    public static string HeldBefore(long load) => $"load {load}, which it replaces, was held";
+    public static string HeldBefore(LoadId load) => $"load {load}, which it replaces, was held";
 
-    public static string HeldWith(long load) => $"it took over notifications of load {load}, which was held";
+    public static string HeldWith(LoadId load) => $"it took over notifications of load {load}, which was held";
 
-    public static string HeldAfterRecovery(long load) =>
+    public static string HeldAfterRecovery(LoadId load) =>
         $"load {load} of its breach was recovered from the journal, which doesn't record who was notified: "
         + "hibp mail release releases the mails";
 
@@ -61,7 +61,7 @@ internal static class StoredText
     }
 
     /// <summary>Returns a batch's slices, numbered from <paramref name="after"/> + 1.</summary>
-    public static List<Slice> Slices(long load, long first, long last, int sliceRows, int after)
+    public static List<Slice> Slices(LoadId load, long first, long last, int sliceRows, int after)
     {
         var slices = new List<Slice>();
         for (; first <= last; first += sliceRows)

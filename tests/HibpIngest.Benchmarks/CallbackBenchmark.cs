@@ -87,17 +87,17 @@ internal static class CallbackBenchmark
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var stage = ContextOf(account, database, file, secret).Get<CallClients>();
-        var slices = await database.ListCallSlicesAsync(1, CancellationToken.None);
+        var slices = await database.ListCallSlicesAsync(new(1), CancellationToken.None);
         var (began, done, early) = (Stopwatch.GetTimestamp(), 0, 0.0);
         await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = SlicesAtOnce }, async (slice, token) =>
         {
-            await using var run = await stage.ClaimAsync(new CallMessage { Load = slice.Load, Slice = slice.Number }, token);
+            await using var run = await stage.ClaimAsync(new CallMessage { Load = slice.Load.Value, Slice = slice.Number }, token);
             await stage.RunAsync(run!, token);
             if (Interlocked.Increment(ref done) == (slices.Count + 1) / 2)
                 early = MeasuredChild.PeakMiB();
         });
         var took = Stopwatch.GetElapsedTime(began);
-        var load = await database.GetLoadAsync(1, CancellationToken.None);
+        var load = await database.GetLoadAsync(new(1), CancellationToken.None);
         if (load is not { Calls.IsSearched: true })
             throw new InvalidOperationException("not all was looked through");
         MeasuredChild.Report(load.Calls.Open, took.TotalSeconds, early, MeasuredChild.PeakMiB());
@@ -139,7 +139,7 @@ internal static class CallbackBenchmark
         MeasuredChild.Report(answered, took.TotalSeconds, early, late, await PostAsync(url));
 
         async Task<(long Answered, long Open)> AnsweredAsync() =>
-            (await database.GetLoadAsync(1, CancellationToken.None))!.Calls is { } calls ? (calls.Answered, calls.Open) : default;
+            (await database.GetLoadAsync(new(1), CancellationToken.None))!.Calls is { } calls ? (calls.Answered, calls.Open) : default;
 
         async Task WatchAsync()
         {

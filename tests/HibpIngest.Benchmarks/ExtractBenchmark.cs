@@ -14,7 +14,7 @@ internal sealed class ExtractBenchmark(string zip)
 
     private static Load NewLoad() => new()
     {
-        Id = 1,
+        Id = new(1),
         Breach = "Bench",
         Blob = new BlobVersion("Bench.zip", "\"1\""),
         State = LoadState.Ingesting,

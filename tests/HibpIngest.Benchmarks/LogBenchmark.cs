@@ -234,7 +234,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     private static SegmentFacts Facts(int count) => new()
     {
         Store = new Guid("00010203-0405-0607-0809-0a0b0c0d0e0f"),
-        Load = 1,
+        Load = new(1),
         Mark = 1,
         Blob = new BlobVersion("Bench.zip", "\"0x1\""),
         StartedAt = DateTimeOffset.UnixEpoch,

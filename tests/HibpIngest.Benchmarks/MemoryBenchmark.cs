@@ -62,17 +62,17 @@ internal static class MemoryBenchmark
             await context.Get<StoreSetup>().EnsureAsync(CancellationToken.None);
             var blob = await account.Blobs.FindAsync("Bench.zip", CancellationToken.None) ?? throw new InvalidOperationException("no blob");
             await context.Get<DroppedBreaches>().IngestAsync(blob.Version.Name, CancellationToken.None);
-            var load = await database.GetLoadAsync(1, CancellationToken.None);
+            var load = await database.GetLoadAsync(new(1), CancellationToken.None);
             rows = load!.IngestComplete ? load.Accounts : throw new InvalidOperationException(load.Error);
         }
         else
         {
             // As many slices at once as the host processes messages.
-            var slices = await database.ListSlicesAsync(1, failedOnly: false, CancellationToken.None);
+            var slices = await database.ListSlicesAsync(new(1), failedOnly: false, CancellationToken.None);
             var upsert = context.Get<UpsertSlice>();
             await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = 24 }, async (slice, token) =>
                 await upsert.RunAsync(slice, token));
-            rows = (await database.GetLoadAsync(1, CancellationToken.None))!.Entities;
+            rows = (await database.GetLoadAsync(new(1), CancellationToken.None))!.Entities;
         }
         MeasuredChild.Report(rows, MeasuredChild.PeakMiB(), stage == "ingest" ? SetBytes(rows) / 1048576.0 : 0);
     }

@@ -95,7 +95,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     private async Task<(double, TimeSpan)> CopyReadyAsync(InMemoryReader ready)
     {
         var load = await NewLoadAsync();
-        ready.Restart(load);
+        ready.Restart(load.Value);
         using var copy = Bare();
         var began = Stopwatch.GetTimestamp();
         copy.WriteToServer(ready);
@@ -116,13 +116,14 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
             table.Clear();
             for (var i = 0; i < batch.Count; i++)
                 table.Rows.Add(
-                    load, batch.FirstPosition + i, Encoding.ASCII.GetString(batch.Alias(i)), Encoding.ASCII.GetString(batch.Domain(i)));
+                    load.Value, batch.FirstPosition + i, Encoding.ASCII.GetString(batch.Alias(i)),
+                    Encoding.ASCII.GetString(batch.Domain(i)));
             copy.WriteToServer(table);
         }
         return (_rows, Stopwatch.GetElapsedTime(began));
     }
 
-    private async Task<long> NewLoadAsync()
+    private async Task<LoadId> NewLoadAsync()
     {
         await ExecuteAsync(connectionString, "TRUNCATE TABLE dbo.rows");
         await using var database = SqlServerBreachDatabase.Open(connectionString, TimeProvider.System, NullLoggerFactory.Instance);

@@ -70,7 +70,7 @@ internal sealed class ThrottledLoad(string folder)
                 throw new TimeoutException($"the load was not done after {TestTimeout}");
             if (await database.GetSchemaVersionAsync(CancellationToken.None) is not { Found: > 0 })
                 continue;
-            if (await database.GetLoadAsync(id, CancellationToken.None) is { State: LoadState.Done or LoadState.Failed } load)
+            if (await database.GetLoadAsync(new(id), CancellationToken.None) is { State: LoadState.Done or LoadState.Failed } load)
                 return load;
         }
         throw new InvalidOperationException("the timer ended");

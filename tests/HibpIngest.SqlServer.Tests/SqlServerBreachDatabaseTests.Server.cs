@@ -336,7 +336,7 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     /// <summary>Asserts that the load has exactly the rows of <see cref="Many"/>.</summary>
-    private async Task HoldsAsync(long load, int count)
+    private async Task HoldsAsync(LoadId load, int count)
     {
         var expected = Many(1, count);
         var read = new AccountBatch(count + 1);

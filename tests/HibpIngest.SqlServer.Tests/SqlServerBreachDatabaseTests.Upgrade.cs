@@ -66,16 +66,16 @@ public sealed partial class SqlServerBreachDatabaseTests
         var loads = await database.ListLoadsAsync(null, None);
         Assert.Equal(
             [(1L, 2, LoadState.Done), (2L, 2, LoadState.Held), (3L, 0, LoadState.Failed)], loads.Select(
-                load => (load.Id, load.Mark, load.State)));
+                load => (load.Id.Value, load.Mark, load.State)));
         Assert.Equal([true, true, false], loads.Select(load => load.PublishedAt is not null));
         Assert.Equal((4L, 4L, 1), (loads[1].Accounts, loads[1].Entities, loads[1].Notifications.Open));
         var breach = (await database.GetBreachAsync("adobe", None))!;
         Assert.Equal([2], breach.Marks);
         Assert.Equal(("Adobe Systems", true), (breach.Metadata.Title, breach.IsPublic));
         Assert.True((await database.GetBreachAsync("Broken", None))!.Hidden);
-        var next = await database.StartLoadAsync(new NewLoad(4, "Adobe", Blob("Adobe.3.zip"), Settings), None);
-        Assert.Equal(4, next.Id);
-        Assert.True(await database.ReleaseLoadNotificationsAsync(2, None));
+        var next = await database.StartLoadAsync(new NewLoad(new(4), "Adobe", Blob("Adobe.3.zip"), Settings), None);
+        Assert.Equal(4, next.Id.Value);
+        Assert.True(await database.ReleaseLoadNotificationsAsync(new(2), None));
     }
 
     [Fact]

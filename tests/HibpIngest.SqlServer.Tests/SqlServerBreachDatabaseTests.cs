@@ -20,7 +20,7 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
     protected override Task SetSchemaVersionAsync(int version) =>
         ExecuteAsync($"INSERT INTO dbo.hibp_schema (version, applied_at) VALUES ({version}, SYSUTCDATETIME())");
 
-    protected override Task LeaseSliceAsync(long load, int slice, DateTimeOffset until) =>
+    protected override Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until) =>
         ExecuteAsync($"UPDATE dbo.slices SET owner = N'{Other}', lease_expires_at = '{until.UtcDateTime:yyyy-MM-ddTHH:mm:ss.fff}' WHERE "
             + $"load_id = {load} AND number = {slice}");
 

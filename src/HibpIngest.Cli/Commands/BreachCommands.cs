@@ -155,7 +155,7 @@ internal sealed class BreachAssignCommand : HibpCommand
     {
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var load = await services.GetRequiredService<AssignLoad>().RunAsync(
-            session.Parsed.GetRequiredValue(_load), session.Parsed.GetRequiredValue(_name), cancellationToken);
+            new(session.Parsed.GetRequiredValue(_load)), session.Parsed.GetRequiredValue(_name), cancellationToken);
         session.Screen.ShowResult(Documents.Of(load),
             $"Load {load.Id} is assigned to "
             + $"{load.Breach}{(load.State == LoadState.Held ? $"; its mails wait for: hibp mail release {load.Breach}" : ".")}");
@@ -191,8 +191,8 @@ internal sealed class BreachRemoveCommand : HibpCommand
         session.Screen.ShowResult(
             new BreachChangeDocument(breach.Name, breach.Hidden, Removed: isComplete, removal.Entities)
             {
-                Loads = removal.Loads,
-                LoadsLeft = removal.RemainingLoads,
+                Loads = [.. removal.Loads.Select(load => load.Value)],
+                LoadsLeft = [.. removal.RemainingLoads.Select(load => load.Value)],
             },
             $"{what} removed: {TableFormat.Number(removal.Entities)} accounts in the table were changed.{left}");
     }
@@ -225,6 +225,6 @@ internal sealed class BreachRemoveCommand : HibpCommand
         }
     }
 
-    private static string NameLoads(IReadOnlyList<long> loads, string one, string many) =>
+    private static string NameLoads(IReadOnlyList<LoadId> loads, string one, string many) =>
         loads.Count == 1 ? $"Load {loads[0]} {one}" : $"Loads {string.Join(", ", loads)} {many}";
 }

@@ -74,7 +74,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             return moved.Loads;
         });
         // The new loads have ids above all that were assigned before.
-        var files = (await database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id > moved!.Ids.Load)
+        var files = (await database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id.Value > moved!.Ids.Load)
             .Select(load => load.Blob.Name).Order(StringComparer.Ordinal).ToList();
         var subscriptions = 0L;
         await foreach (var _ in database.ListSubscribersAsync(cancellationToken))
@@ -301,7 +301,7 @@ internal sealed class DatabasePurgeCommand : HibpCommand
             var rows = await ProgressSpinner.ShowAsync(
                 session.Screen, $"load {load.Id}: rows purged",
                 progress => purge.RunAsync(load.Id, session.Parsed.GetValue(_withoutJournal), progress, cancellationToken));
-            purged.Add(new PurgedLoad(load.Id, load.Breach, rows));
+            purged.Add(new PurgedLoad(load.Id.Value, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach}: {TableFormat.Number(rows)} rows are deleted.");
         }
@@ -315,7 +315,7 @@ internal sealed class DatabasePurgeCommand : HibpCommand
     {
         if (session.Parsed.GetValue(_olderThan) is not { } days)
         {
-            var load = session.Parsed.GetValue(_load) ?? 0;
+            var load = new LoadId(session.Parsed.GetValue(_load) ?? 0);
             return [await loads.GetLoadAsync(load, cancellationToken)
                 ?? throw new NotPossibleException($"there is no load {load}; 'hibp status' lists all loads")];
         }

@@ -288,7 +288,7 @@ internal sealed class DemoCommand : HibpCommand
     }
 
     private static DemoDocument Document(Load load, TimeSpan total) => new(
-        load.Breach, load.Id, load.Accounts, load.Checkpoint.Rejected.Total, load.Batches, load.Slices.Total, load.Entities,
+        load.Breach, load.Id.Value, load.Accounts, load.Checkpoint.Rejected.Total, load.Batches, load.Slices.Total, load.Entities,
         load.Notifications.Total, Seconds(load, total));
 
     private static DemoSeconds Seconds(Load load, TimeSpan total) => new(

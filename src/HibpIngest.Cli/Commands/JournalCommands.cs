@@ -75,14 +75,14 @@ internal sealed class JournalWriteCommand : HibpCommand
             throw new NotPossibleException("the journal is off: HIBP_JOURNAL=on turns it on");
         await services.GetRequiredService<IJournalBlobs>().CreateAsync(cancellationToken);
         if (session.Parsed.GetValue(_again) && session.Parsed.GetValue(_load) is { } repaired)
-            await services.GetRequiredService<RepairJournal>().RunAsync(repaired, cancellationToken);
+            await services.GetRequiredService<RepairJournal>().RunAsync(new(repaired), cancellationToken);
         var written = new List<JournalWrittenLoad>();
         var lost = new List<JournalWrittenLoad>();
         foreach (var load in await ChooseAsync(session, database, cancellationToken))
         {
             if (load is { Purged: true, JournaledVersion: null, PublishedAt: not null })
             {
-                lost.Add(new JournalWrittenLoad(load.Id, load.Breach, 0));
+                lost.Add(new JournalWrittenLoad(load.Id.Value, load.Breach, 0));
                 continue;
             }
             if (!load.AwaitsJournal || await database.GetJournalEntryAsync(load.Id, cancellationToken) is not { } entry)
@@ -100,7 +100,7 @@ internal sealed class JournalWriteCommand : HibpCommand
                     $"load {load.Id} of {load.Breach} is not in the journal: its breach was changed, or is being removed; "
                     + "run the same command again");
             }
-            written.Add(new JournalWrittenLoad(load.Id, load.Breach, rows));
+            written.Add(new JournalWrittenLoad(load.Id.Value, load.Breach, rows));
             if (!session.Screen.Json)
                 session.Screen.Show($"Load {load.Id} of {load.Breach} is in the journal: {TableFormat.Number(rows)} rows.");
         }
@@ -119,7 +119,7 @@ internal sealed class JournalWriteCommand : HibpCommand
     {
         if (session.Parsed.GetValue(_load) is not { } id)
             return await loads.ListLoadsAsync(null, cancellationToken);
-        var load = await loads.GetLoadAsync(id, cancellationToken)
+        var load = await loads.GetLoadAsync(new(id), cancellationToken)
             ?? throw new NotPossibleException($"there is no load {id}; 'hibp status' lists all loads");
         return load.PublishedAt is not null ? [load]
             : throw new NotPossibleException($"load {id} of {load.Breach} is not in the journal: it is not published (failed, "
@@ -172,7 +172,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
         }
         foreach (var load in manifest.Loads)
         {
-            if (load.State == JournaledState.Counts && known.GetValueOrDefault(load.Document!.Load) is not { PublishedAt: not null })
+            if (load.State == JournaledState.Counts && known.GetValueOrDefault(new(load.Document!.Load)) is not { PublishedAt: not null })
             {
                 faults.Add($"folder '{load.Folder}' is current in the journal, and in the database no such load is: was one of the two "
                     + "restored?");

@@ -22,7 +22,7 @@ internal sealed class LoadSlicesCommand : HibpCommand
         foreach (var load in await database.ListLoadsAsync(breach.Name, cancellationToken))
             slices.AddRange(await database.ListSlicesAsync(load.Id, session.Parsed.GetValue(_failed), cancellationToken));
         if (session.Screen.TryShowJson(() => new SliceListDocument(breach.Name, [.. slices.Select(slice => new SliceDocument(
-            slice.Load, slice.Number, slice.First, slice.Last, slice.Count, slice.State.ToString()
+            slice.Load.Value, slice.Number, slice.First, slice.Last, slice.Count, slice.State.ToString()
             .ToLowerInvariant(), slice.Attempts, slice.Error, slice.QueuedAt, slice.DoneAt))])))
             return;
         if (slices.Count == 0)
@@ -35,7 +35,7 @@ internal sealed class LoadSlicesCommand : HibpCommand
         foreach (var slice in slices)
         {
             table.AddRow(
-                TableFormat.Number(slice.Load), TableFormat.Number(slice.Number),
+                TableFormat.Number(slice.Load.Value), TableFormat.Number(slice.Number),
                 $"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}", TableFormat.Number(slice.Count),
                 slice.State.ToString().ToLowerInvariant(), TableFormat.Number(slice.Attempts), TableFormat.Moment(slice.QueuedAt),
                 TableFormat.Moment(slice.DoneAt), slice.Error ?? "");
@@ -93,11 +93,11 @@ internal sealed class LoadResumeCommand : HibpCommand
     {
         var password = await GetPasswordAsync(session, _password, _passwordFromInput, cancellationToken);
         await using var services = await session.OpenExistingAsync(cancellationToken);
-        var failed = session.Parsed.GetRequiredValue(_load);
+        var failed = new LoadId(session.Parsed.GetRequiredValue(_load));
         var load = await services.GetRequiredService<ResumeLoad>().RunAsync(
             failed, session.Parsed.GetValue(_restart), password, cancellationToken);
         var state = load.State.ToString().ToLowerInvariant();
-        session.Screen.ShowResult(new ResumeDocument(load.Id, load.Breach, state),
+        session.Screen.ShowResult(new ResumeDocument(load.Id.Value, load.Breach, state),
             load.Id == failed ? $"Load {load.Id} of {load.Breach} is resumed: {state}."
             : $"Load {failed} of {load.Breach} is restarted as load {load.Id}: {state}; hibp status {load.Breach} shows how it goes.");
     }

@@ -95,7 +95,7 @@ internal sealed class MailRefusedCommand : HibpCommand
             {
                 refused.AddRange(
                     (await database.ListNotificationsAsync(load.Id, first, first + Chunk - 1, cancellationToken))
-                    .Where(mail => mail.IsRefused).Select(mail => new RefusedMail(load.Id, mail.Email, mail.Domain, mail.Error)));
+                    .Where(mail => mail.IsRefused).Select(mail => new RefusedMail(load.Id.Value, mail.Email, mail.Domain, mail.Error)));
             }
         }
         if (session.Screen.TryShowJson(() => new RefusedDocument(breach.Name, refused)))

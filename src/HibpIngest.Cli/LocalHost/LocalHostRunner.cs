@@ -23,7 +23,7 @@ internal sealed partial class LocalHostRunner(
     private Exception? _failure;
 
     internal StoreHealth Health { get; } = new(
-        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => blocked.Note(0, what, reason, pause));
+        logs.CreateLogger("HibpIngest.LocalHost"), (what, reason, pause) => blocked.Note(default, what, reason, pause));
 
     /// <summary>Sets up the stores, waiting for unavailable ones, then runs until cancelled. Stages stop at a batch boundary.</summary>
     public static async Task RunAsync(IHost host, CancellationToken cancellationToken)

@@ -29,7 +29,7 @@ internal sealed class StatusFeed : IDisposable
     private readonly SemaphoreSlim _readLock = new(1, 1);
     private readonly MeterListener _meters = new();
     private readonly Queue<StatusSample> _samples = new();
-    private Dictionary<long, Work> _previousWork = [];
+    private Dictionary<LoadId, Work> _previousWork = [];
     private StatusFigures? _lastFigures;
     private long _readAt;
     private long _throttled;

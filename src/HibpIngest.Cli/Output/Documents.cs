@@ -30,7 +30,7 @@ internal sealed record StatusDocument(
 internal sealed record RemovalDocument(string Breach, IReadOnlyList<long> Loads, double Part, bool? Running)
 {
     public static RemovalDocument Of(OpenRemoval removal, bool? running) =>
-        new(removal.Breach, removal.Loads, Math.Round(removal.Part, 4), running);
+        new(removal.Breach, [.. removal.Loads.Select(load => load.Value)], Math.Round(removal.Part, 4), running);
 }
 
 [Description("A host. Missed: its last heartbeat is overdue.")]
@@ -207,7 +207,7 @@ internal sealed record JournalListedDocument(
     string Folder, long Load, string? Breach, string State, long? Rows, int Segments, long Bytes, bool Hidden, DateTimeOffset? PublishedAt)
 {
     public static JournalListedDocument Of(JournaledLoad load) => new(
-        load.Folder, load.Document?.Load ?? load.Removal?.Load ?? JournalNames.LoadOf(load.Folder), load.Document?.Breach,
+        load.Folder, load.Document?.Load ?? load.Removal?.Load ?? JournalNames.LoadOf(load.Folder).Value, load.Document?.Breach,
         load.State switch
         {
             JournaledState.Counts => "counts",
@@ -516,7 +516,7 @@ internal static class Documents
             host.Host, host.Machine, host.ProcessId, host.Roles.Split(", "), host.Version, host.StartedAt, host.SeenAt, host.IsMissed(now),
             [.. host.Troubles.Select(trouble => new TroubleDocument(
                 trouble.Load > 0 ? trouble.Load : null, trouble.What, trouble.Reason, trouble.NextTry))]))],
-        [.. picture.Held.Select(work => new HeldDocument(work.Load, work.Breach, work.Slice, work.Owner, work.Until))],
+        [.. picture.Held.Select(work => new HeldDocument(work.Load.Value, work.Breach, work.Slice, work.Owner, work.Until))],
         [.. picture.Waiting.Select(blob => new WaitingDocument(blob.Version.Name, blob.LastModified))])
     {
         Removals = [.. picture.Removals.Select(removal => RemovalDocument.Of(
@@ -525,7 +525,7 @@ internal static class Documents
 
     /// <summary>Returns the document of a load.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
-        load.Id, load.Breach, load.Blob.Name, load.State.ToString()
+        load.Id.Value, load.Breach, load.Blob.Name, load.State.ToString()
         .ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
         new SlicesDocument(load.Slices.Pending, load.Slices.Queued, load.Slices.Done, load.Slices.Failed), load.Notifications.Total,
         load.Error, load.StartedAt, load.FinishedAt, load.HeldBecause,

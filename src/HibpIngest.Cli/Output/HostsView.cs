@@ -55,7 +55,7 @@ internal static class HostsView
     {
         var alive = hosts.Where(host => !host.IsMissed(now)).ToList();
         return load.State == LoadState.Notifying
-            ? alive.Exists(host => host.HasRole(Notify)) && !alive.SelectMany(host => host.Troubles).Any(trouble => trouble.Load == load.Id)
+            ? alive.Exists(host => host.HasRole(Notify)) && !alive.Exists(host => host.Troubles.Any(task => task.Load == load.Id.Value))
             : held.Any(work => work.Load == load.Id && HolderOf(work, alive) is not null);
     }
 

@@ -85,7 +85,7 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
 
     private async Task<Load> WatchAsync(BlobVersion blob, Action<Load, LoadFigures> show, CancellationToken cancellationToken)
     {
-        long? id = null;
+        LoadId? id = null;
         object? seen = null;
         var movedAt = time.GetTimestamp();
         var (isStallReported, isNotTakenReported) = (false, false);
@@ -129,7 +129,7 @@ internal sealed class LoadMotion(TimeProvider time)
     // Longer than a batch or a slice takes on a busy machine.
     private static readonly TimeSpan StalledAfter = TimeSpan.FromSeconds(15);
 
-    private readonly Dictionary<long, (object Seen, long At)> _seen = [];
+    private readonly Dictionary<LoadId, (object Seen, long At)> _seen = [];
 
     /// <summary>Returns the values that change when a load makes progress.</summary>
     public static object Of(Load load) => (
@@ -168,7 +168,7 @@ internal sealed class LoadLines : IAsyncDisposable
 
     private async Task PrintAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
-        var printed = new Dictionary<long, object>();
+        var printed = new Dictionary<LoadId, object>();
         try
         {
             while (true)

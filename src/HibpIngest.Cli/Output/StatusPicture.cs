@@ -14,7 +14,7 @@ internal sealed record StatusPicture(
     public IReadOnlyList<OpenRemoval> Removals { get; init; } = [];
 
     /// <summary>Work of each load, for the loads for which it was read.</summary>
-    public IReadOnlyDictionary<long, LoadWork> Work { get; init; } = new Dictionary<long, LoadWork>();
+    public IReadOnlyDictionary<LoadId, LoadWork> Work { get; init; } = new Dictionary<LoadId, LoadWork>();
 
     public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
     {

@@ -35,7 +35,7 @@ internal static class StatusView
         {
             var figures = picture.FiguresOf(load, now, mailsPerSecond, moves(load));
             table.AddRow(
-                new Text(TableFormat.Number(load.Id)),
+                new Text(TableFormat.Number(load.Id.Value)),
                 new Text(
                     load.Blob.Name.Equals(load.Breach + BreachFiles.Zip, StringComparison.OrdinalIgnoreCase)
                     ? load.Breach : $"{load.Breach} ({load.Blob.Name})"),

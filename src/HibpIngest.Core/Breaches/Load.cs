@@ -3,7 +3,7 @@ namespace HibpIngest.Breaches;
 /// <summary>One run of one blob version of a breach through the pipeline.</summary>
 public sealed record Load
 {
-    public required long Id { get; init; }
+    public required LoadId Id { get; init; }
     public required string Breach { get; init; }
 
     /// <summary>
@@ -18,7 +18,7 @@ public sealed record Load
     public DateTimeOffset? PublishedAt { get; init; }
 
     /// <summary>The load of the same blob name that was published in place of this one.</summary>
-    public long? ReplacedBy { get; init; }
+    public LoadId? ReplacedBy { get; init; }
 
     /// <summary>The blob was replaced or deleted while it was being read: the load can't be resumed.</summary>
     public bool Superseded { get; init; }
@@ -143,7 +143,7 @@ public enum LoadState
 /// <summary>The row of a load without the counts of its slices and notifications.</summary>
 public sealed record LoadHead
 {
-    public required long Id { get; init; }
+    public required LoadId Id { get; init; }
     public required string Breach { get; init; }
     public bool Hidden { get; init; }
     public required BlobVersion Blob { get; init; }
@@ -157,7 +157,7 @@ public sealed record LoadHead
 
 /// <param name="Id">Drawn from the store register.</param>
 /// <param name="Settings">Everything that the load's positions depend on.</param>
-public sealed record NewLoad(long Id, string Breach, BlobVersion Blob, LoadSettings Settings)
+public sealed record NewLoad(LoadId Id, string Breach, BlobVersion Blob, LoadSettings Settings)
 {
     /// <summary>The metadata document next to the file, merged into the breach's metadata. Null: there is none.</summary>
     public ReadOnlyMemory<byte>? Metadata { get; init; }

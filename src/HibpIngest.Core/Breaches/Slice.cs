@@ -3,7 +3,7 @@ namespace HibpIngest.Breaches;
 /// <summary>10,000 (by default) consecutive positions of a load, within one batch, upserted by one message.</summary>
 public sealed record Slice
 {
-    public required long Load { get; init; }
+    public required LoadId Load { get; init; }
 
     /// <summary>1-based, gapless within the load.</summary>
     public required int Number { get; init; }

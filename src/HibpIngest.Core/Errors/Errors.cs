@@ -54,11 +54,6 @@ public sealed class StoreMissingException(string message, Exception? inner = nul
 /// </summary>
 public sealed class StoreMismatchException(string message) : HibpException(message);
 
-/// <summary>
-/// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester continues.
-/// </summary>
-public sealed class LoadLostException(long load) : HibpException($"the lease of load {load} was lost to another worker");
-
 /// <summary>The blob was replaced or deleted while this version of it was being read (If-Match failed): its load is superseded.</summary>
 public sealed class BlobSupersededException(string blob)
     : BadInputException($"blob '{blob}' was replaced or deleted while it was being read; the new version makes a load of its own");

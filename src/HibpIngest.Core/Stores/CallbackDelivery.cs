@@ -18,7 +18,7 @@ public sealed record CallbackDelivery
     public int Deferrals { get; init; }
 }
 
-public readonly record struct CallbackKey(int Client, long Load, int Slice);
+public readonly record struct CallbackKey(int Client, LoadId Load, int Slice);
 
 /// <param name="Done">See <see cref="CallbackDelivery.Done"/>.</param>
 /// <param name="Answered">Number of bits set in <paramref name="Done"/>.</param>

@@ -13,5 +13,5 @@ public interface ICallbackBlobs
     Task<bool> WriteAsync(CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken);
     Task<byte[]?> ReadAsync(CallbackKey delivery, CancellationToken cancellationToken);
     Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken);
-    Task DeleteAsync(long load, CancellationToken cancellationToken);
+    Task DeleteAsync(LoadId load, CancellationToken cancellationToken);
 }

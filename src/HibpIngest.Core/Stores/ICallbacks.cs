@@ -33,7 +33,7 @@ public interface ICallbacks
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
-    Task<IReadOnlyList<(long Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken);
+    Task<IReadOnlyList<(LoadId Load, int Client, long Calls)>> ListOpenCallsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the state of each client that has open deliveries.</summary>
     /// <param name="lostAfter">A message that has been visible for this long counts as lost.</param>
@@ -59,25 +59,25 @@ public interface ICallbacks
 
     /// <summary>Returns a slice of a load that sends and for which clients must be called.</summary>
     /// <returns>Null if there is none, or its load was replaced, is being removed, or doesn't send now.</returns>
-    Task<CallSlice?> FindCallSliceAsync(long load, int slice, CancellationToken cancellationToken);
+    Task<CallSlice?> FindCallSliceAsync(LoadId load, int slice, CancellationToken cancellationToken);
 
     /// <summary>
     /// Returns the load's slices that were not searched yet, in order; none if no client must be called for the load now.
     /// </summary>
-    Task<IReadOnlyList<Slice>> ListCallSlicesAsync(long load, CancellationToken cancellationToken);
-    Task MarkCallMessagesSentAsync(long load, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> ListCallSlicesAsync(LoadId load, CancellationToken cancellationToken);
+    Task MarkCallMessagesSentAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Records why a load's slices can't be searched.</summary>
     /// <param name="failed">Retrying can't help: the slices are skipped until <see cref="RetryCallSlicesAsync"/>.</param>
-    Task SetCallErrorAsync(long load, string error, bool failed, CancellationToken cancellationToken);
-    Task RetryCallSlicesAsync(long load, CancellationToken cancellationToken);
+    Task SetCallErrorAsync(LoadId load, string error, bool failed, CancellationToken cancellationToken);
+    Task RetryCallSlicesAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Records a slice as searched, with its deliveries, and completes the load's search after its last slice.</summary>
     /// <param name="calls">Number of calls by client.</param>
     /// <returns>The clients that need a message. Null: nothing was recorded, because the slice was recorded before, or no client is to be
     /// called for its load any more.</returns>
     Task<IReadOnlyList<int>?> RecordCallSliceAsync(
-        long load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken);
+        LoadId load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken);
 }
 
 /// <summary>A slice of a published load that must be searched for the prefixes that clients watch.</summary>

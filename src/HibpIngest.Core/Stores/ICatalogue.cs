@@ -50,16 +50,16 @@ public interface ICatalogue
     Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns whether a slice of one of these loads has a live lease, so that it may still write.</summary>
-    Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
+    Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken);
 
     /// <summary>Records how far the table has been scanned for a listed load.</summary>
-    Task SetRemovalTokenAsync(long load, string token, CancellationToken cancellationToken);
+    Task SetRemovalTokenAsync(LoadId load, string token, CancellationToken cancellationToken);
 
     /// <summary>
     /// Completes the removal of a listed load: deletes its slices, counts, notifications and the load itself, and its breach if it was the
     /// last load. Idempotent.
     /// </summary>
-    Task FinishRemovalAsync(long load, CancellationToken cancellationToken);
+    Task FinishRemovalAsync(LoadId load, CancellationToken cancellationToken);
 }
 
 /// <summary>A consistent state of the database, from which the catalogue is written.</summary>
@@ -91,4 +91,4 @@ public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidd
 /// <param name="RowsPurged">Rows were purged before the removal started: the remaining ones don't name all entities.</param>
 /// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null: not at
 /// all.</param>
-public sealed record LoadRemoval(long Load, int Mark, bool SharesMark, long First, long Last, bool RowsPurged, string? Token);
+public sealed record LoadRemoval(LoadId Load, int Mark, bool SharesMark, long First, long Last, bool RowsPurged, string? Token);

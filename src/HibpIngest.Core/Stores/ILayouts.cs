@@ -41,7 +41,7 @@ public interface ILayouts
     /// <param name="withRanges">Their hashes were written too.</param>
     /// <returns>False if nothing was recorded, because the layout's ranges are on or being backfilled and the hashes were not
     /// written.</returns>
-    Task<bool> SetReplayedAsync(int layout, long load, long rows, bool withRanges, CancellationToken cancellationToken);
+    Task<bool> SetReplayedAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken);
 
     /// <summary>
     /// Raises the state of a layout's ranges, and with it the version of the set. Does nothing if the state is already as high.
@@ -60,7 +60,7 @@ public interface ILayouts
     /// Returns the first and last positions of a load's slices that were done before the layout was added, in order: the rows to write if
     /// not the whole load is missing.
     /// </summary>
-    Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(int layout, long load, CancellationToken cancellationToken);
+    Task<IReadOnlyList<(long First, long Last)>> ListMissingSlicesAsync(int layout, LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Returns the progress of a rebuild.</summary>
     /// <returns>Null if none was started, or it has ended.</returns>
@@ -70,4 +70,4 @@ public interface ILayouts
 
 /// <summary>Rows of a load that a layout lacks.</summary>
 /// <param name="Rows">At least 1.</param>
-public readonly record struct MissingRows(long Load, long Rows);
+public readonly record struct MissingRows(LoadId Load, long Rows);

@@ -19,23 +19,23 @@ public interface ILoads
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such load, it is done, superseded or being removed, or it was restarted
     /// before.</exception>
-    Task<Load> RestartLoadAsync(long load, long id, LoadSettings settings, CancellationToken cancellationToken);
+    Task<Load> RestartLoadAsync(LoadId load, LoadId id, LoadSettings settings, CancellationToken cancellationToken);
 
     /// <summary>Returns the row of one load without its counts.</summary>
-    Task<LoadHead?> GetLoadHeadAsync(long load, CancellationToken cancellationToken);
+    Task<LoadHead?> GetLoadHeadAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Returns one load with its counts.</summary>
-    Task<Load?> GetLoadAsync(long load, CancellationToken cancellationToken);
+    Task<Load?> GetLoadAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Returns the loads of one breach (ignoring case) or of all, with their counts, oldest first.</summary>
     Task<IReadOnlyList<Load>> ListLoadsAsync(string? breach, CancellationToken cancellationToken);
 
     /// <summary>Returns when these loads were worked on, in the given order. A removed load has no slices.</summary>
-    Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<long> loads, CancellationToken cancellationToken);
+    Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken);
     Task<IReadOnlyList<HeldWork>> ListLeasesAsync(CancellationToken cancellationToken);
 
     /// <summary>Records that the message for the load's state (match, mail) was sent.</summary>
-    Task MarkMessageSentAsync(long load, CancellationToken cancellationToken);
+    Task MarkMessageSentAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Fails a load with one line of reason and releases its lease. With an owner, only while that owner holds the load. A load that is
@@ -43,7 +43,7 @@ public interface ILoads
     /// </summary>
     /// <param name="superseded">Its blob was replaced while it was being read: it can't be resumed, and its slices stop.</param>
     /// <returns>True if this call failed the load.</returns>
-    Task<bool> FailLoadAsync(long load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
+    Task<bool> FailLoadAsync(LoadId load, string? owner, string error, bool superseded, CancellationToken cancellationToken);
 
     /// <summary>
     /// Resumes a failed load in the state in which it failed: ingesting, upserting (in both, its failed slices become pending with attempts
@@ -52,7 +52,7 @@ public interface ILoads
     /// <returns>The new state.</returns>
     /// <exception cref="Errors.NotPossibleException">No such load; it was restarted as another, superseded or is being removed; its rows
     /// are purged.</exception>
-    Task<LoadState> ResumeLoadAsync(long load, CancellationToken cancellationToken);
+    Task<LoadState> ResumeLoadAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Assigns a load that is done, failed or held to another breach, which is created if its name is new. The load's mark and
@@ -62,28 +62,28 @@ public interface ILoads
     /// </summary>
     /// <exception cref="Errors.NotPossibleException">No such load; it is open, being removed, or shares its mark with another (upgraded
     /// from schema 1).</exception>
-    Task AssignLoadAsync(long load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
+    Task AssignLoadAsync(LoadId load, string breach, ReadOnlyMemory<byte>? document, CancellationToken cancellationToken);
 
     /// <summary>
     /// Acquires the lease of a load in this state (ingesting or matching) that isn't stopped, if it is free, has expired, or belongs to
     /// this owner. Counts an attempt, unless the owner already holds the lease.
     /// </summary>
-    Task<bool> TryClaimLoadAsync(long load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> TryClaimLoadAsync(LoadId load, LoadState state, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>Renews the lease between two batches.</summary>
     /// <returns>False if the lease is lost.</returns>
-    Task<bool> RenewLoadAsync(long load, string owner, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> RenewLoadAsync(LoadId load, string owner, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>
     /// Releases the lease and uncounts the attempt: an owner that can still release it was not crashed by the load. Does nothing if the
     /// owner no longer holds the lease.
     /// </summary>
-    Task ReleaseLoadAsync(long load, string owner, CancellationToken cancellationToken);
+    Task ReleaseLoadAsync(LoadId load, string owner, CancellationToken cancellationToken);
     Task<IBatchCopy> OpenCopyAsync(BatchCopyOrder order, CancellationToken cancellationToken);
 
     /// <summary>Records that all rows are committed: sets state upserting and the final counts, and releases the lease.</summary>
-    /// <exception cref="Errors.LoadLostException">Another owner, or another state.</exception>
-    Task FinishIngestAsync(long load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
+    /// <exception cref="LoadLostException">Another owner, or another state.</exception>
+    Task FinishIngestAsync(LoadId load, string owner, LoadCheckpoint checkpoint, CancellationToken cancellationToken);
 
     /// <summary>
     /// Stores the encrypted password for a blob version, replacing an existing one. An empty ETag stands for the version that is being
@@ -97,7 +97,7 @@ public interface ILoads
 public static class LoadsExtensions
 {
     /// <exception cref="NotPossibleException">There is no such load.</exception>
-    public static async Task<Load> RequireLoadAsync(this ILoads loads, long load, CancellationToken cancellationToken) =>
+    public static async Task<Load> RequireLoadAsync(this ILoads loads, LoadId load, CancellationToken cancellationToken) =>
         await loads.GetLoadAsync(load, cancellationToken) ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");
 }
 
@@ -105,7 +105,7 @@ public static class LoadsExtensions
 /// <param name="Slices">The slices, by number.</param>
 /// <param name="FirstMailAt">Time at which the first notification was sent or refused; null: none was.</param>
 /// <param name="LastMailAt">Time at which the last notification was sent or refused.</param>
-public sealed record LoadWork(long Load, IReadOnlyList<SliceTimes> Slices, DateTimeOffset? FirstMailAt, DateTimeOffset? LastMailAt);
+public sealed record LoadWork(LoadId Load, IReadOnlyList<SliceTimes> Slices, DateTimeOffset? FirstMailAt, DateTimeOffset? LastMailAt);
 
 /// <summary>The times at which a slice was worked on.</summary>
 /// <param name="CommittedAt">Time at which its rows were committed, or it was last requeued.</param>
@@ -118,7 +118,7 @@ public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOff
 /// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
 /// <param name="Owner">Owner of the lease; starts with <see cref="Heartbeat.Host"/>.</param>
 /// <param name="Until">Expiry of the lease, unless it is renewed.</param>
-public sealed record HeldWork(long Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
+public sealed record HeldWork(LoadId Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);
 
 /// <summary>The copy of one load into SQL by one owner. Holds its resources (a connection) until it is disposed.</summary>
 public interface IBatchCopy : IAsyncDisposable
@@ -130,7 +130,7 @@ public interface IBatchCopy : IAsyncDisposable
     /// end of the transaction, and the load's attempts are reset to 0. After cancellation, either everything or nothing is written.
     /// </summary>
     /// <returns>The slices of the batch, in order.</returns>
-    /// <exception cref="Errors.LoadLostException">No row changed: another owner, or another state.</exception>
+    /// <exception cref="LoadLostException">No row changed: another owner, or another state.</exception>
     Task<IReadOnlyList<Slice>> CommitAsync(
         AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible, CancellationToken cancellationToken);
 }
@@ -138,4 +138,9 @@ public interface IBatchCopy : IAsyncDisposable
 /// <param name="Mark">The mark drawn for the load; ignored if the load has one.</param>
 /// <param name="SliceRows">Maximum number of rows of a slice.</param>
 /// <param name="Lease">Lease duration from each commit on.</param>
-public sealed record BatchCopyOrder(long Load, string Owner, int Mark, int SliceRows, TimeSpan Lease);
+public sealed record BatchCopyOrder(LoadId Load, string Owner, int Mark, int SliceRows, TimeSpan Lease);
+
+/// <summary>
+/// Another ingester owns the load. Nothing of the current batch was written; the caller must stop, and the other ingester continues.
+/// </summary>
+public sealed class LoadLostException(LoadId load) : HibpException($"the lease of load {load} was lost to another worker");

@@ -5,7 +5,7 @@ public interface INotifications
 {
     /// <summary>Changes held to notifying, and clears the hold reason.</summary>
     /// <returns>False in any other state.</returns>
-    Task<bool> ReleaseLoadNotificationsAsync(long load, CancellationToken cancellationToken);
+    Task<bool> ReleaseLoadNotificationsAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Holds a breach's notifying loads, and its done loads with outstanding calls, with this reason. Loads that are not matched yet, or
@@ -13,33 +13,33 @@ public interface INotifications
     /// </summary>
     /// <returns>The loads that are held now.</returns>
     /// <exception cref="Errors.NotPossibleException">No such breach.</exception>
-    Task<IReadOnlyList<long>> HoldLoadsAsync(string breach, string reason, CancellationToken cancellationToken);
+    Task<IReadOnlyList<LoadId>> HoldLoadsAsync(string breach, string reason, CancellationToken cancellationToken);
 
     /// <summary>Returns the load's notifications numbered first..last in order, in any state, for a preview.</summary>
-    Task<IReadOnlyList<Notification>> ListNotificationsAsync(long load, int first, int last, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Notification>> ListNotificationsAsync(LoadId load, int first, int last, CancellationToken cancellationToken);
 
     /// <summary>Returns the progress of a load's mails by index probes, at a cost independent of their number.</summary>
-    Task<MailProgress?> GetMailProgressAsync(long load, CancellationToken cancellationToken);
+    Task<MailProgress?> GetMailProgressAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records that notifications up to <paramref name="to"/> are about to get their messages (or, after sending failed, have got them).
     /// </summary>
     /// <returns>False, with nothing changed, if the recorded number isn't <paramref name="from"/>.</returns>
-    Task<bool> TryQueueMailsAsync(long load, int from, int to, CancellationToken cancellationToken);
+    Task<bool> TryQueueMailsAsync(LoadId load, int from, int to, CancellationToken cancellationToken);
 
     /// <summary>
     /// If no message was sent for a notifying load for <paramref name="age"/> (or since it entered the state), resets its queue position to
     /// the first waiting notification, so that the caller sends the messages again.
     /// </summary>
     /// <returns>True for the one caller that must send them.</returns>
-    Task<bool> TryRestartMailsAsync(long load, TimeSpan age, CancellationToken cancellationToken);
+    Task<bool> TryRestartMailsAsync(LoadId load, TimeSpan age, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends the deferral of up to <paramref name="limit"/> notifications of a notifying load whose delay has passed, so that they can be
     /// claimed.
     /// </summary>
     /// <returns>Their numbers, ascending.</returns>
-    Task<IReadOnlyList<int>> EndDeferralsAsync(long load, int limit, CancellationToken cancellationToken);
+    Task<IReadOnlyList<int>> EndDeferralsAsync(LoadId load, int limit, CancellationToken cancellationToken);
 
     /// <summary>
     /// Claims up to order.Limit of the notifications first..last for order.Owner until the lease expires, and reserves sending time for
@@ -47,7 +47,8 @@ public interface INotifications
     /// claim counts as an attempt. Claims nothing if the load isn't notifying (an old message must not send mails that are held or being
     /// matched again), or while its breach is hidden.
     /// </summary>
-    Task<NotificationClaims> ClaimNotificationsAsync(long load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
+    Task<NotificationClaims> ClaimNotificationsAsync(
+        LoadId load, int first, int last, ClaimOrder order, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records that a notification was sent, or permanently refused. Recorded only if the owner holds the claim, or none does.
@@ -67,24 +68,24 @@ public interface INotifications
     /// <summary>
     /// Releases this owner's claims and uncounts their attempts: an owner that can still release them was not crashed by them.
     /// </summary>
-    Task ReleaseNotificationsAsync(long load, int first, int last, string owner, CancellationToken cancellationToken);
+    Task ReleaseNotificationsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken);
 
     /// <summary>Changes notifying to done if no notification is open (deferred ones are open), in a statement of its own.</summary>
     /// <returns>True for the one caller that changed the state.</returns>
-    Task<bool> TryFinishLoadAsync(long load, CancellationToken cancellationToken);
+    Task<bool> TryFinishLoadAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Changes upserting to matching (MatchedPosition 0, UpsertedAt now) if every slice is done, in a statement of its own.
     /// </summary>
     /// <returns>True for the one caller that changed the state.</returns>
-    Task<bool> TryStartMatchingAsync(long load, CancellationToken cancellationToken);
+    Task<bool> TryStartMatchingAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Returns a held load that was not published (<see cref="HoldReason.NotPublished"/>) to matching without a hold: the end of its match
     /// runs again and publishes it.
     /// </summary>
     /// <returns>False in any other case.</returns>
-    Task<bool> ReleaseUnpublishedAsync(long load, CancellationToken cancellationToken);
+    Task<bool> ReleaseUnpublishedAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>
     /// Matches the rows in (<paramref name="after"/>, <paramref name="upTo"/>], set-based: creates notifications for individual subscribers
@@ -96,7 +97,7 @@ public interface INotifications
     /// <param name="after">End of the previous range.</param>
     /// <param name="lease">If the load is leased, its lease is renewed for this long at the end: the range may have outlasted it.</param>
     /// <returns>False if that update changed no row: nothing was done.</returns>
-    Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
+    Task<bool> MatchRowsAsync(LoadId load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken);
 
     /// <summary>
     /// Does the next step of finishing a match, if the load is in state matching and matched to its last position. Each step is one
@@ -110,7 +111,7 @@ public interface INotifications
     /// </summary>
     /// <returns>The state after the step: matching if there are more steps. Null: the load was in another state.</returns>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read.</exception>
-    Task<LoadState?> FinishMatchingAsync(long load, MatchEnd end, CancellationToken cancellationToken);
+    Task<LoadState?> FinishMatchingAsync(LoadId load, MatchEnd end, CancellationToken cancellationToken);
 }
 
 /// <param name="Limit">Maximum number of claims; the lowest numbers are claimed first.</param>

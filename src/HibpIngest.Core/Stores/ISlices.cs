@@ -9,13 +9,14 @@ public interface ISlices
     /// return, but not recorded). A done slice is returned unchanged.
     /// </summary>
     /// <returns>Null if there is no such load or slice, the rows are purged, or nothing of the load may be written any more.</returns>
-    Task<SliceWork?> BeginSliceAsync(long load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken);
+    Task<SliceWork?> BeginSliceAsync(
+        LoadId load, int slice, string owner, TimeSpan lease, int maxTries, CancellationToken cancellationToken);
 
     /// <summary>Renews the lease from now on, and records the slice's progress (null: unchanged).</summary>
     /// <returns>False if the caller must stop: another owner has the slice, or nothing of its load may be written any more (superseded,
     /// restarted as another, being removed).</returns>
     Task<bool> RenewSliceAsync(
-        long load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
+        LoadId load, int slice, string owner, TimeSpan lease, SliceProgress? progress, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records that the slice is written to the tables, in the set of layouts of that version, and ends the lease. A failed slice that was
@@ -25,25 +26,25 @@ public interface ISlices
     /// <returns>Done; or nothing changed, because the owner had lost the slice, or it was done, or the set of layouts has changed, which is
     /// then returned.</returns>
     Task<SliceCompletion> CompleteSliceAsync(
-        long load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken);
+        LoadId load, int slice, string owner, int entities, int layoutVersion, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends the lease and uncounts the attempt, because a store was down or the load was stopped. Records the progress (null: unchanged)
     /// and the reason, if any. Does nothing if the owner has lost the slice.
     /// </summary>
     Task RefundSliceAttemptAsync(
-        long load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
+        LoadId load, int slice, string owner, SliceProgress? progress, string? error, CancellationToken cancellationToken);
 
     /// <summary>
     /// Ends the lease and records why an attempt failed. With <paramref name="exhausted"/>, the slice is failed and its load too, naming
     /// the slice. Does nothing if the owner has lost the slice.
     /// </summary>
-    Task FailSliceAsync(long load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken);
+    Task FailSliceAsync(LoadId load, int slice, string owner, string error, bool exhausted, CancellationToken cancellationToken);
 
     /// <summary>
     /// Records that the messages of these slices were sent: pending slices become queued, and queued ones get a new QueuedAt.
     /// </summary>
-    Task MarkSlicesQueuedAsync(long load, int firstSlice, int lastSlice, CancellationToken cancellationToken);
+    Task MarkSlicesQueuedAsync(LoadId load, int firstSlice, int lastSlice, CancellationToken cancellationToken);
 
     /// <summary>
     /// Resets slices to pending with attempts 0 and no progress (one, the failed ones, or all: <paramref name="slice"/> takes precedence).
@@ -53,11 +54,11 @@ public interface ISlices
     /// <returns>The reset slices; none for a load that was restarted as another, which has its rows.</returns>
     /// <exception cref="Errors.NotPossibleException">No such load or slice; its rows are purged; one slice of a load that was
     /// restarted.</exception>
-    Task<IReadOnlyList<Slice>> RequeueSlicesAsync(long load, int? slice, bool failedOnly, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> RequeueSlicesAsync(LoadId load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>Returns the slices with a live lease, of all loads.</summary>
     Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken);
-    Task<IReadOnlyList<Slice>> ListSlicesAsync(long load, bool failedOnly, CancellationToken cancellationToken);
+    Task<IReadOnlyList<Slice>> ListSlicesAsync(LoadId load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
     /// Returns slices of loads that are neither done nor purged, pending for at least <paramref name="age"/> since they were created or
@@ -111,4 +112,4 @@ public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
 }
 
 /// <param name="Owner">Owner of the lease; differs for each attempt.</param>
-public sealed record HeldSlice(long Load, int Number, string Owner);
+public sealed record HeldSlice(LoadId Load, int Number, string Owner);

@@ -4,13 +4,13 @@ namespace HibpIngest.Stores;
 public interface IStoreMarks
 {
     /// <summary>Marks a load as open. Repeating it gives the mark a new version.</summary>
-    Task MarkOpenAsync(long load, CancellationToken cancellationToken);
+    Task MarkOpenAsync(LoadId load, CancellationToken cancellationToken);
 
     /// <summary>Returns the open loads, each with the version of its mark.</summary>
-    Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken);
+    Task<IReadOnlyList<(LoadId Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken);
 
     /// <summary>Clears a mark, unless it was set again after that version was read.</summary>
-    Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken);
+    Task ClearOpenAsync(LoadId load, string version, CancellationToken cancellationToken);
 
     /// <summary>Returns whether a load of the blob version exists.</summary>
     Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken);

@@ -13,7 +13,7 @@ public interface IStoreRegister : IStoreMarks, IReadLayout, IHeartbeats, ISuppre
     Task<StoreIdentity> AddIdentityAsync(StoreIdentity identity, CancellationToken cancellationToken);
 
     /// <summary>Returns the next id for a load. Ids are never reused; gaps are normal.</summary>
-    Task<long> DrawLoadAsync(CancellationToken cancellationToken);
+    Task<LoadId> DrawLoadAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the next mark. Marks are never reused; gaps are normal.</summary>
     Task<int> DrawMarkAsync(CancellationToken cancellationToken);

@@ -2,7 +2,7 @@ namespace HibpIngest.Stores;
 
 public sealed record JournalEntry
 {
-    public required long Load { get; init; }
+    public required LoadId Load { get; init; }
 
     /// <summary>0 until the load's first batch has committed.</summary>
     public required int Mark { get; init; }
@@ -38,7 +38,7 @@ public sealed record JournalEntry
     /// <summary>Version that the load's newest document describes. Null: there is no document.</summary>
     public required long? JournaledVersion { get; init; }
     public bool IsJournaled => JournaledVersion >= Version;
-    public IReadOnlyList<long> Replaces { get; init; } = [];
+    public IReadOnlyList<LoadId> Replaces { get; init; } = [];
 
     /// <summary>The segments in order; none before they are planned.</summary>
     public IReadOnlyList<JournalSegment> Segments { get; init; } = [];

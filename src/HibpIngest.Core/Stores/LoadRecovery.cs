@@ -3,7 +3,7 @@ namespace HibpIngest.Stores;
 /// <summary>A load as described by the journal.</summary>
 public sealed record LoadRecovery
 {
-    public required long Load { get; init; }
+    public required LoadId Load { get; init; }
     public required int Mark { get; init; }
     public required BlobVersion Blob { get; init; }
 
@@ -34,7 +34,7 @@ public sealed record LoadRecovery
     public required DateTimeOffset PublishedAt { get; init; }
 
     /// <summary>Load that was published in place of this one. Null: this load's mark is current.</summary>
-    public required long? ReplacedBy { get; init; }
+    public required LoadId? ReplacedBy { get; init; }
     public required BreachRecovery Breach { get; init; }
 }
 

@@ -136,7 +136,7 @@ public static class HibpTelemetry
 
     public static void LoadSeen(Load load)
     {
-        var (id, breach) = (Tag(Tags.Load, load.Id), Tag(Tags.Breach, load.Breach));
+        var (id, breach) = (Tag(Tags.Load, load.Id.Value), Tag(Tags.Breach, load.Breach));
         LoadProgress.Record(100 * load.SearchableFraction, id, breach);
         RecordSlices(SliceState.Pending, load.Slices.Pending);
         RecordSlices(SliceState.Queued, load.Slices.Queued);

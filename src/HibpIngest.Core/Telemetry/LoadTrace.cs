@@ -18,7 +18,7 @@ public sealed class LoadTrace(IDatabaseState database)
     /// </summary>
     /// <param name="traceparent">Trace context of the message.</param>
     /// <param name="cancellationToken">Cancels reading the store's id, which happens once.</param>
-    public async ValueTask<ActivityContext> FindAsync(long load, string? traceparent, CancellationToken cancellationToken)
+    public async ValueTask<ActivityContext> FindAsync(LoadId load, string? traceparent, CancellationToken cancellationToken)
     {
         // A store without an identity has no loads.
         if (!HibpTelemetry.Source.HasListeners() || (_store ??= await database.GetIdentityAsync(cancellationToken)) is not { } store)
@@ -33,15 +33,15 @@ public sealed class LoadTrace(IDatabaseState database)
     /// Starts a stage's span and makes it the current one. Separate from <see cref="FindAsync"/>, because an awaited method's change of the
     /// current span is lost on return.
     /// </summary>
-    public static Activity? Start(string span, long load, ActivityContext parent) =>
+    public static Activity? Start(string span, LoadId load, ActivityContext parent) =>
         parent == default
-        ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load);
+        ? null : HibpTelemetry.Source.StartActivity(span, ActivityKind.Consumer, parent)?.SetTag(TelemetryNames.Tags.Load, load.Value);
 
-    internal static ActivityTraceId Id(Guid store, long load)
+    internal static ActivityTraceId Id(Guid store, LoadId load)
     {
         Span<byte> key = stackalloc byte[16 + sizeof(long)];
         store.TryWriteBytes(key, bigEndian: true, out _);
-        BinaryPrimitives.WriteInt64BigEndian(key[16..], load);
+        BinaryPrimitives.WriteInt64BigEndian(key[16..], load.Value);
         Span<byte> hash = stackalloc byte[SHA256.HashSizeInBytes];
         SHA256.HashData(key, hash);
         return ActivityTraceId.CreateFromBytes(hash[..16]);

@@ -79,7 +79,7 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
     {
         await using var reader = await SegmentReader.OpenAsync(to, name, cancellationToken);
         var facts = reader.Facts;
-        if ((facts.Store, facts.Load, facts.Mark, facts.First, facts.Last)
+        if ((facts.Store, facts.Load.Value, facts.Mark, facts.First, facts.Last)
             != (load.Store, load.Load, load.Mark, segment.First, segment.Last))
             throw Other(name);
         await reader.VerifyAsync(cancellationToken);

@@ -73,7 +73,7 @@ public sealed record JournalLoadDocument
     public static JournalLoadDocument Of(JournalEntry load, Guid store) => new()
     {
         Store = store,
-        Load = load.Load,
+        Load = load.Load.Value,
         Mark = load.Mark,
         Breach = load.Breach.Name,
         Blob = load.Blob.Name,
@@ -84,7 +84,7 @@ public sealed record JournalLoadDocument
         Rows = load.LastPosition,
         Accounts = load.Accounts,
         Segments = [.. load.Segments.Select(segment => new DocumentSegment(segment.First, segment.Last, segment.Bytes!.Value))],
-        Replaces = load.Replaces,
+        Replaces = [.. load.Replaces.Select(old => old.Value)],
         Version = load.Version,
         PublishedAt = load.PublishedAt!.Value,
         BreachPublishedAt = load.Breach.PublishedAt ?? load.PublishedAt.Value,
@@ -162,7 +162,14 @@ public sealed record RemovedDocument
     public IReadOnlyList<RemovedLoad>? Loads { get; init; }
 
     public static RemovedDocument Of(JournalEntry load, Guid store, IReadOnlyList<RemovedLoad>? loads = null) =>
-        new() { Store = store, Load = load.Load, Mark = load.Mark, Replaces = load.Replaces, Loads = loads };
+        new()
+        {
+            Store = store,
+            Load = load.Load.Value,
+            Mark = load.Mark,
+            Replaces = [.. load.Replaces.Select(old => old.Value)],
+            Loads = loads,
+        };
 
     public byte[] ToJson() => JsonSerializer.SerializeToUtf8Bytes(this, JournalJson.Default.RemovedDocument);
 

@@ -26,9 +26,9 @@ public static class JournalNames
     public static string Folder(JournalEntry load) => Folder(load.Load, load.Blob, load.Generation, load.StartedAt);
 
     public static string Folder(JournalLoadDocument load) =>
-        Folder(load.Load, new BlobVersion(load.Blob, load.ETag), load.Generation, load.StartedAt);
+        Folder(new(load.Load), new BlobVersion(load.Blob, load.ETag), load.Generation, load.StartedAt);
 
-    private static string Folder(long load, BlobVersion blob, int generation, DateTimeOffset startedAt)
+    private static string Folder(LoadId load, BlobVersion blob, int generation, DateTimeOffset startedAt)
     {
         var facts = string.Create(
             CultureInfo.InvariantCulture, $"{blob.Name}\n{blob.ETag}\n{generation}\n{startedAt.ToUnixTimeMilliseconds()}");
@@ -43,13 +43,13 @@ public static class JournalNames
         && folder.AsSpan((NumberLength + 1)..^1).IndexOfAnyExcept("0123456789abcdef") < 0;
 
     /// <summary>Returns the common prefix of the folders of all loads with a number.</summary>
-    public static string Folders(long load) => string.Create(CultureInfo.InvariantCulture, $"{load:D10}-");
+    public static string Folders(LoadId load) => string.Create(CultureInfo.InvariantCulture, $"{load.Value:D10}-");
 
     /// <returns>The load's number in a folder's name; 0: there is none.</returns>
-    public static long LoadOf(string folder) =>
+    public static LoadId LoadOf(string folder) =>
         folder.IndexOf('-') is > 0 and var end
             && long.TryParse(folder[..end], NumberStyles.None, CultureInfo.InvariantCulture, out var load)
-        ? load : 0;
+        ? new(load) : default;
 
     /// <param name="first">Position of the segment's first row.</param>
     public static string Segment(string folder, long first) =>

@@ -65,11 +65,11 @@ public sealed class BatchSource(long rows, int batches, int batchRows, Func<int,
 /// <summary>The rows of a load in the journal.</summary>
 /// <param name="load">The load's number, which each segment must name, as well as its mark.</param>
 /// <param name="segments">Names of the segments, in order.</param>
-public sealed class SegmentSource(IJournalBlobs blobs, long load, int mark, IReadOnlyList<string> segments) : IMergeSource
+public sealed class SegmentSource(IJournalBlobs blobs, LoadId load, int mark, IReadOnlyList<string> segments) : IMergeSource
 {
     /// <param name="load">A current load.</param>
     public static SegmentSource Of(IJournalBlobs blobs, JournaledLoad load) => new(
-        blobs, load.Document!.Load, load.Document.Mark,
+        blobs, new(load.Document!.Load), load.Document.Mark,
         [.. load.Document.Segments.Select(segment => JournalNames.Segment(load.Folder, segment.First))]);
 
     public long Rows { get; private set; }

@@ -37,7 +37,7 @@ internal static class SegmentHeader
         BinaryPrimitives.WriteUInt16LittleEndian(header.AsSpan(4), Version);
         BinaryPrimitives.WriteInt32LittleEndian(header.AsSpan(8), length);
         BinaryPrimitives.WriteInt32LittleEndian(header.AsSpan(12), facts.ExtractorVersion);
-        BinaryPrimitives.WriteInt64LittleEndian(header.AsSpan(16), facts.Load);
+        BinaryPrimitives.WriteInt64LittleEndian(header.AsSpan(16), facts.Load.Value);
         BinaryPrimitives.WriteInt32LittleEndian(header.AsSpan(24), facts.Mark);
         BinaryPrimitives.WriteInt32LittleEndian(header.AsSpan(28), facts.BatchRows);
         BinaryPrimitives.WriteInt32LittleEndian(header.AsSpan(32), facts.SliceRows);
@@ -96,7 +96,7 @@ internal static class SegmentHeader
         var facts = new SegmentFacts
         {
             ExtractorVersion = BinaryPrimitives.ReadInt32LittleEndian(header[12..]),
-            Load = BinaryPrimitives.ReadInt64LittleEndian(header[16..]),
+            Load = new(BinaryPrimitives.ReadInt64LittleEndian(header[16..])),
             Mark = BinaryPrimitives.ReadInt32LittleEndian(header[24..]),
             BatchRows = BinaryPrimitives.ReadInt32LittleEndian(header[28..]),
             SliceRows = BinaryPrimitives.ReadInt32LittleEndian(header[32..]),
@@ -115,7 +115,7 @@ internal static class SegmentHeader
 
     /// <returns>Null, or what is invalid in the facts.</returns>
     private static string? Problem(SegmentFacts facts) =>
-        facts.Load < 1 || facts.Mark < 1 || facts.Generation < 0 || facts.BatchRows < 1
+        facts.Load.Value < 1 || facts.Mark < 1 || facts.Generation < 0 || facts.BatchRows < 1
             ? $"load {facts.Load}, mark {facts.Mark}, generation {facts.Generation} or {facts.BatchRows} rows a batch is no number of one"
         : facts.SliceRows is < 1 or > SegmentLimits.BlockRows
             ? $"its slices have {facts.SliceRows} rows, and at most {SegmentLimits.BlockRows} were expected"
@@ -132,7 +132,7 @@ public sealed record SegmentFacts
     /// <summary>The store that numbered the load and the mark.</summary>
     public required Guid Store { get; init; }
 
-    public required long Load { get; init; }
+    public required LoadId Load { get; init; }
 
     /// <summary>The load's property in the account table.</summary>
     public required int Mark { get; init; }

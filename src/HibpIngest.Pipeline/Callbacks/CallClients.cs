@@ -12,7 +12,7 @@ public sealed partial class CallClients(
     : IStage<CallMessage, CallRun>
 {
     public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>
-        await database.FindCallSliceAsync(message.Load, message.Slice, cancellationToken) is { IsSearched: false } slice
+        await database.FindCallSliceAsync(message.LoadId, message.Slice, cancellationToken) is { IsSearched: false } slice
             ? new CallRun(slice) : null;
 
     public async Task RunAsync(CallRun work, CancellationToken cancellationToken)
@@ -33,7 +33,7 @@ public sealed partial class CallClients(
             }
             return;
         }
-        LogLookedThrough(slice.Load, slice.Number, found.Count, found.Values.Sum(count => (long)count));
+        LogLookedThrough(slice.Load.Value, slice.Number, found.Count, found.Values.Sum(count => (long)count));
         foreach (var client in due)
             await schedule.CallAsync(client, TimeSpan.Zero, cancellationToken);
     }
@@ -49,7 +49,7 @@ public sealed partial class CallClients(
             && (await database.FindCallSliceAsync(work.LoadId, slice, CancellationToken.None))?.Purged == work.Slice.Purged;
         await database.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
         LogFailed(
-            work.LoadId, slice, error is HibpException ? reason : UnexpectedError.Describe(error),
+            work.LoadId.Value, slice, error is HibpException ? reason : UnexpectedError.Describe(error),
             fails ? "to retry, run: hibp callbacks retry" : "retrying");
         return false;
     }
@@ -69,7 +69,7 @@ public sealed record CallRun(CallSlice Slice) : IStageWork
     /// <summary>True if the slice's rows are being read: a failure now is caused by them.</summary>
     internal bool IsReading { get; set; }
 
-    public long LoadId => Slice.Slice.Load;
+    public LoadId LoadId => Slice.Slice.Load;
 
     public string Breach => Slice.Breach.Name;
 }

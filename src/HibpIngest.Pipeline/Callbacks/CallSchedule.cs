@@ -9,13 +9,13 @@ public sealed class CallSchedule(
     public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) => (await clients.ListAsync(cancellationToken)).Count > 0;
 
     /// <summary>Sends a message for each slice of a load that is still to be searched. Returns whether there are any.</summary>
-    public async Task<bool> LookThroughAsync(long load, CancellationToken cancellationToken)
+    public async Task<bool> LookThroughAsync(LoadId load, CancellationToken cancellationToken)
     {
         if (await callbacks.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
             return false;
         var sending = Parallelism.Of(PipelineMessages.MaxConcurrency, cancellationToken);
-        await Parallel.ForEachAsync(left, sending, async (slice, token) => await messages.SendAsync(
-            new CallMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
+        await Parallel.ForEachAsync(left, sending, async (one, token) => await messages.SendAsync(
+            new CallMessage { Load = one.Load.Value, Slice = one.Number, First = one.First, Last = one.Last }, TimeSpan.Zero, token));
         await callbacks.MarkCallMessagesSentAsync(load, cancellationToken);
         return true;
     }
@@ -44,7 +44,7 @@ public sealed class CallSchedule(
         return sent;
     }
 
-    public async Task RetryAsync(long load, CancellationToken cancellationToken)
+    public async Task RetryAsync(LoadId load, CancellationToken cancellationToken)
     {
         await callbacks.RetryCallSlicesAsync(load, cancellationToken);
         await LookThroughAsync(load, cancellationToken);

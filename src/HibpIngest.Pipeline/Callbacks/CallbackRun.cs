@@ -13,7 +13,7 @@ public sealed class CallbackRun : IStageWork
     /// <summary>Deliveries that were due when the turn began; at least one.</summary>
     public IReadOnlyList<CallbackDelivery> Due { get; }
 
-    public long LoadId => Due[0].Key.Load;
+    public LoadId LoadId => Due[0].Key.Load;
 
     public string Breach => Due[0].Breach;
 

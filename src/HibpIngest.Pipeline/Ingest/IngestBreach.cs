@@ -25,7 +25,7 @@ public sealed class IngestBreach(
         {
             if (await starts.FindIngestingAsync(message.BlobVersion, cancellationToken) is not { } known)
                 return null;
-            message = message with { Blob = null, ETag = null, Load = known };
+            message = message with { Blob = null, ETag = null, Load = known.Value };
         }
         if (!await TryAcquireSlotAsync(cancellationToken))
         {
@@ -54,7 +54,7 @@ public sealed class IngestBreach(
         if (!work.IsNew)
             await starts.ReopenAsync(load.Id, cancellationToken);
         CheckFits(load);
-        IngestLog.Started(log, load.Id, load.Breach, load.LastPosition + 1);
+        IngestLog.Started(log, load.Id.Value, load.Breach, load.LastPosition + 1);
         // A resumed load is found by its id, so its blob name has not been checked yet, and errors contain that name.
         BreachName.CheckBlob(load.Blob.Name);
         CheckExtractor(load);
@@ -64,7 +64,7 @@ public sealed class IngestBreach(
     public async Task ReleaseAsync(LoadLease work, Exception cause)
     {
         if (cause is LoadLostException)
-            IngestLog.Lost(log, work.Load.Id, cause.Message);
+            IngestLog.Lost(log, work.Load.Id.Value, cause.Message);
         await leases.ReleaseAsync(work);
     }
 
@@ -83,9 +83,9 @@ public sealed class IngestBreach(
         };
         await reports.FailAsync(load.Id, load.Blob, work.Owner, reason, superseded: error is BlobSupersededException);
         if (error is BadInputException)
-            IngestLog.Failed(log, load.Id, load.Breach, reason);
+            IngestLog.Failed(log, load.Id.Value, load.Breach, reason);
         else
-            IngestLog.Unexpected(log, load.Id, load.Breach, UnexpectedError.Describe(error));
+            IngestLog.Unexpected(log, load.Id.Value, load.Breach, UnexpectedError.Describe(error));
         return false;
     }
 
@@ -97,7 +97,7 @@ public sealed class IngestBreach(
     private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)
     {
         var isNew = message.Load == 0;
-        var load = message.Load;
+        var load = message.LoadId;
         if (isNew)
         {
             var head = await starts.RunAsync(message.BlobVersion, heldBecause: null, cancellationToken);
@@ -105,9 +105,9 @@ public sealed class IngestBreach(
                 return null;
             load = head.Id;
         }
-        var resume = new IngestMessage { Load = load, Traceparent = message.Traceparent };
+        var resume = new IngestMessage { Load = load.Value, Traceparent = message.Traceparent };
         var (lease, _) = await leases.ClaimAsync(
-            load, LoadState.Ingesting, resume, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, load));
+            load, LoadState.Ingesting, resume, cancellationToken, onHeld: () => IngestLog.LeaseHeld(log, load.Value));
         lease?.IsNew = isNew;
         return lease;
     }

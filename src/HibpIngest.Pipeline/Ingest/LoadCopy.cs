@@ -46,7 +46,7 @@ public sealed class LoadCopy(
             await foreach (var batch in extraction.Batches.ReadAllAsync(reading))
             {
                 using var span = HibpTelemetry.Source.StartActivity(TelemetryNames.Spans.Batch)
-                    ?.SetTag(TelemetryNames.Tags.Load, load.Id).SetTag(TelemetryNames.Tags.Breach, load.Breach)
+                    ?.SetTag(TelemetryNames.Tags.Load, load.Id.Value).SetTag(TelemetryNames.Tags.Breach, load.Breach)
                     .SetTag(TelemetryNames.Tags.Batch, ++number)
                     .SetTag(TelemetryNames.Tags.Accounts, batch.Accounts.Count).SetTag(TelemetryNames.Tags.Bytes, batch.Accounts.Bytes);
                 // A transaction that has begun is finished: cancellation takes effect between batches.
@@ -92,8 +92,8 @@ public sealed class LoadCopy(
     private async Task HandOnAsync(LoadLease lease, Task sending)
     {
         await sending;
-        await leases.HandOnAsync(lease, new IngestMessage { Load = lease.Load.Id });
-        IngestLog.HandedOn(log, lease.Load.Id, lease.Load.Breach);
+        await leases.HandOnAsync(lease, new IngestMessage { Load = lease.Load.Id.Value });
+        IngestLog.HandedOn(log, lease.Load.Id.Value, lease.Load.Breach);
     }
 
     private async Task FinishAsync(Load load, string owner, long copied, LoadCheckpoint checkpoint)
@@ -104,6 +104,6 @@ public sealed class LoadCopy(
         await loads.FinishIngestAsync(load.Id, owner, checkpoint, CancellationToken.None);
         await archives.ForgetPasswordAsync(load);
         await starts.CompleteAsync(load);
-        IngestLog.Copied(log, load.Id, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
+        IngestLog.Copied(log, load.Id.Value, load.Breach, copied, checkpoint.Rejected.Total, checkpoint.Rejected.Duplicates);
     }
 }

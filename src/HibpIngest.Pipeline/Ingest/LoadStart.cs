@@ -24,12 +24,12 @@ public sealed class LoadStart(
     }
 
     /// <summary>Returns the id of a version's load, if it is ingesting; without open loads the database isn't queried.</summary>
-    public async Task<long?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
+    public async Task<LoadId?> FindIngestingAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         (await register.ListOpenAsync(cancellationToken)).Count > 0
         && await loads.FindLoadAsync(blob, cancellationToken) is { State: LoadState.Ingesting } load ? load.Id : null;
 
     /// <summary>Marks a load as open whose ingest continues.</summary>
-    public Task ReopenAsync(long load, CancellationToken cancellationToken) => register.MarkOpenAsync(load, cancellationToken);
+    public Task ReopenAsync(LoadId load, CancellationToken cancellationToken) => register.MarkOpenAsync(load, cancellationToken);
 
     /// <summary>Records a version with a refused name as a failed load, in place: such a name must not be put into a message.</summary>
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
@@ -65,12 +65,12 @@ public sealed class LoadStart(
         var load = await loads.StartLoadAsync(order, cancellationToken);
         await RegisterAsync(load, cancellationToken);
         if (load.State == LoadState.Failed && failure is not null)
-            IngestLog.Failed(log, load.Id, load.Breach, failure);
+            IngestLog.Failed(log, load.Id.Value, load.Breach, failure);
         // Names of unknown properties are not logged: they may be anything, even an address.
         if (named.Document is { } document && BreachMetadata.FindUnknown(document) is { Count: > 0 } unknown)
         {
             var nearest = string.Join(", ", unknown.Select(one => one.Nearest).OfType<string>().Distinct());
-            IngestLog.UnknownMetadata(log, load.Id, load.Breach, unknown.Count, nearest.Length > 0 ? nearest : "none");
+            IngestLog.UnknownMetadata(log, load.Id.Value, load.Breach, unknown.Count, nearest.Length > 0 ? nearest : "none");
         }
         return load;
     }
@@ -93,7 +93,7 @@ public sealed class LoadStart(
     // hide the file for good, and a confirmed id must exist. The next delivery of the message registers a row that was left without these.
     private async Task RegisterAsync(LoadHead load, CancellationToken cancellationToken)
     {
-        await register.ConfirmAsync(new StoreIds(load.Id, load.Mark), cancellationToken);
+        await register.ConfirmAsync(new StoreIds(load.Id.Value, load.Mark), cancellationToken);
         await register.MarkOpenAsync(load.Id, cancellationToken);
         await register.AddReceiptAsync(load.Blob, cancellationToken);
     }

@@ -20,7 +20,7 @@ internal sealed record MetadataFile(ReadOnlyMemory<byte>? Document, string? Othe
     }
 
     /// <summary>Returns why the load is held for an operator; null: it isn't.</summary>
-    public string? HeldBecause(long load) => OtherBreach is null ? null
+    public string? HeldBecause(LoadId load) => OtherBreach is null ? null
         : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or fix "
         + "the metadata; then hibp mail release";
 }

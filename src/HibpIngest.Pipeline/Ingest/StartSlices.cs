@@ -10,7 +10,7 @@ public sealed class StartSlices(IStoreRegister register, PipelineMessages messag
         load.Mark > 0 ? load : load with { Mark = await register.DrawMarkAsync(cancellationToken) };
 
     /// <summary>Confirms the load's ids, before anything writes the mark into a table.</summary>
-    public Task ConfirmAsync(Load load) => register.ConfirmAsync(new StoreIds(load.Id, load.Mark), CancellationToken.None);
+    public Task ConfirmAsync(Load load) => register.ConfirmAsync(new StoreIds(load.Id.Value, load.Mark), CancellationToken.None);
 
     public Task SendAsync(IReadOnlyList<Slice> slices) => messages.SendSlicesAsync(slices, CancellationToken.None);
 

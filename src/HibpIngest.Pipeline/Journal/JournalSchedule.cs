@@ -9,11 +9,11 @@ public sealed class JournalSchedule(
     public int SegmentBatches => options.Value.SegmentBatches;
 
     /// <summary>Sends the message that journals a load as far as is possible now.</summary>
-    public async Task SendAsync(long load, CancellationToken cancellationToken)
+    public async Task SendAsync(LoadId load, CancellationToken cancellationToken)
     {
         if (!IsOn)
             return;
-        await messages.SendAsync(new JournalMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+        await messages.SendAsync(new JournalMessage { Load = load.Value }, TimeSpan.Zero, cancellationToken);
         await log.MarkJournalMessageSentAsync(load, cancellationToken);
     }
 
@@ -30,7 +30,7 @@ public sealed class JournalSchedule(
     }
 
     /// <summary>Must be called after such a change: sends the messages that journal it.</summary>
-    public async Task SendAsync(string breach, CancellationToken cancellationToken, long except = 0)
+    public async Task SendAsync(string breach, CancellationToken cancellationToken, LoadId except = default)
     {
         foreach (var load in await ListWaitingAsync(breach, cancellationToken))
         {

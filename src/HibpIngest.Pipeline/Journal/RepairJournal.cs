@@ -5,7 +5,7 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
 {
     /// <summary>Deletes damaged segments and marks the load as not journaled. If interrupted after that, Sweep continues.</summary>
     /// <exception cref="NotPossibleException">There is no such load, its rows are purged, or it is being removed.</exception>
-    public async Task<int> RunAsync(long load, CancellationToken cancellationToken)
+    public async Task<int> RunAsync(LoadId load, CancellationToken cancellationToken)
     {
         var entry = await log.GetJournalEntryAsync(load, cancellationToken)
             ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");

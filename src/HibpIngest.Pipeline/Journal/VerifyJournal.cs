@@ -8,7 +8,7 @@ public sealed class VerifyJournal(ILoadRows log, IDatabaseState database, IJourn
     /// <exception cref="NotPossibleException">There is no such load, or it isn't (completely) in the journal.</exception>
     /// <exception cref="JournalConflictException">The journal doesn't match the database.</exception>
     /// <exception cref="DamagedSegmentException">A segment is damaged or missing.</exception>
-    public async Task<long> RunAsync(long load, IProgress<long>? progress, CancellationToken cancellationToken)
+    public async Task<long> RunAsync(LoadId load, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var entry = await log.GetJournalEntryAsync(load, cancellationToken)
             ?? throw new NotPossibleException($"there is no load {load}; see: hibp status");

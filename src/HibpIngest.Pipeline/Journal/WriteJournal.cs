@@ -12,10 +12,10 @@ public sealed partial class WriteJournal(
 {
     public async Task<JournalRun?> ClaimAsync(JournalMessage message, CancellationToken cancellationToken)
     {
-        var entry = await database.GetJournalEntryAsync(message.Load, cancellationToken);
+        var entry = await database.GetJournalEntryAsync(message.LoadId, cancellationToken);
         // Blobs that an earlier delivery wrote after the removal and had no time to delete.
         if (entry is null or { Removing: true })
-            await DeleteRemovedAsync(message.Load, cancellationToken);
+            await DeleteRemovedAsync(message.LoadId, cancellationToken);
         return schedule.IsOn && entry is { IsComplete: true, Stopped: false } ? new JournalRun(entry) : null;
     }
 
@@ -63,7 +63,7 @@ public sealed partial class WriteJournal(
     {
         var reason = UnexpectedError.Reason(error);
         await database.SetJournalErrorAsync(work.LoadId, reason, CancellationToken.None);
-        LogFailed(work.LoadId, work.Breach, reason);
+        LogFailed(work.LoadId.Value, work.Breach, reason);
         return false;
     }
 
@@ -91,11 +91,11 @@ public sealed partial class WriteJournal(
             if (notifiesOthers)
                 await schedule.SendAsync(published.Breach.Name, cancellationToken, except: entry.Load);
             await database.MarkJournaledAsync(entry.Load, published.Version, CancellationToken.None);
-            LogLogged(entry.Load, published.Breach.Name, published.Segments.Count, published.LastPosition);
+            LogLogged(entry.Load.Value, published.Breach.Name, published.Segments.Count, published.LastPosition);
         }
     }
 
-    private async Task DeleteRemovedAsync(long load, CancellationToken cancellationToken)
+    private async Task DeleteRemovedAsync(LoadId load, CancellationToken cancellationToken)
     {
         var removed = new List<string>();
         await foreach (var blob in blobs.ListAsync(JournalNames.Folders(load), cancellationToken))
@@ -128,12 +128,12 @@ public sealed partial class WriteJournal(
                 if (ingest.Value.TimeBudget > TimeSpan.Zero && time.GetElapsedTime(began) >= ingest.Value.TimeBudget)
                 {
                     await schedule.SendAsync(entry.Load, cancellationToken);
-                    LogHandedOn(entry.Load, entry.Breach.Name);
+                    LogHandedOn(entry.Load.Value, entry.Breach.Name);
                     return false;
                 }
                 var bytes = await copy.WriteAsync(entry, store, segment, of, cancellationToken);
                 await database.MarkSegmentWrittenAsync(entry.Load, segment.Number, bytes, CancellationToken.None);
-                LogSegment(entry.Load, segment.Number, planned.Count, bytes);
+                LogSegment(entry.Load.Value, segment.Number, planned.Count, bytes);
             }
             progress?.Report(segment.Last);
         }
@@ -177,7 +177,7 @@ public sealed partial class WriteJournal(
 /// <summary>Takes no lease: a concurrent second run finds the blobs that the first has written.</summary>
 public sealed record JournalRun(JournalEntry Entry) : IStageWork
 {
-    public long LoadId => Entry.Load;
+    public LoadId LoadId => Entry.Load;
 
     public string Breach => Entry.Breach.Name;
 }

@@ -46,7 +46,7 @@ public sealed partial class RebuildLayout(
         var layout = await FindAsync(order, cancellationToken) ?? await operations.AddAsync(order, cancellationToken);
         // Later ones are written to it as to the others.
         await changes.ApplyOptOutsAsync(layout, cancellationToken);
-        var (written, rowsWritten, removed) = (new HashSet<long>(), 0L, 0);
+        var (written, rowsWritten, removed) = (new HashSet<LoadId>(), 0L, 0);
         while (true)
         {
             var before = Replay.Parse(await database.GetRebuildAsync(layout.Id, cancellationToken));
@@ -55,7 +55,7 @@ public sealed partial class RebuildLayout(
                 break;
             var sources = await sourceFinder.FindAsync(layout, missing, cancellationToken);
             var replay = Replay.Of(
-                [.. sources.Select(source => new ReplayedLoad(source.Load, source.Mark, source.Rows, source.IsJournaled))],
+                [.. sources.Select(source => new ReplayedLoad(source.Load.Value, source.Mark, source.Rows, source.IsJournaled))],
                 order.MemoryBytes, layout.WritesRanges, before);
             if (sources.Count > 0)
                 await ReplayAsync(layout, order, sources, replay, cancellationToken);

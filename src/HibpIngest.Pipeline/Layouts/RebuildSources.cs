@@ -11,7 +11,7 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
     internal async Task<IReadOnlyList<RebuildSource>> FindAsync(
         StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
     {
-        var (sources, lost) = (new List<RebuildSource>(), new List<long>());
+        var (sources, lost) = (new List<RebuildSource>(), new List<LoadId>());
         foreach (var (load, _) in missing)
         {
             if (await database.GetJournalEntryAsync(load, cancellationToken) is not { } entry)
@@ -34,7 +34,7 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
                 + $"{string.Join(", ", lost)}, and the journal doesn't have them. Drop their archives again under other names");
     }
 
-    private RebuildSource OfRows(long load, int mark, IReadOnlyList<(long First, long Last)> slices)
+    private RebuildSource OfRows(LoadId load, int mark, IReadOnlyList<(long First, long Last)> slices)
     {
         var pieces = new List<(long First, long Last)>();
         foreach (var (sliceFirst, last) in slices)
@@ -57,4 +57,4 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
     }
 }
 
-internal sealed record RebuildSource(long Load, int Mark, long Rows, bool IsJournaled, IMergeSource Merged);
+internal sealed record RebuildSource(LoadId Load, int Mark, long Rows, bool IsJournaled, IMergeSource Merged);

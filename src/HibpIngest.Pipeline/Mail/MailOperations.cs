@@ -24,7 +24,7 @@ public sealed class MailOperations(
             if (await database.ReleaseUnpublishedAsync(load.Id, cancellationToken))
             {
                 await register.MarkOpenAsync(load.Id, cancellationToken);
-                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id.Value }, TimeSpan.Zero, cancellationToken);
                 continue;
             }
             await database.ReleaseLoadNotificationsAsync(load.Id, cancellationToken);

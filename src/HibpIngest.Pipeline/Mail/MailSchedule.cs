@@ -13,7 +13,7 @@ public sealed class MailSchedule(
 
     /// <summary>Does all that is due for the mails of a load; safe to run concurrently. Returns whether messages were lost.</summary>
     /// <param name="lostAfter">Messages count as lost if none was sent for this long; must exceed the maximum delay of a message.</param>
-    public async Task<bool> ContinueAsync(long load, TimeSpan lostAfter, CancellationToken cancellationToken)
+    public async Task<bool> ContinueAsync(LoadId load, TimeSpan lostAfter, CancellationToken cancellationToken)
     {
         const int DueAtOnce = 1_000;
         if (await notifications.TryFinishLoadAsync(load, cancellationToken))
@@ -25,7 +25,7 @@ public sealed class MailSchedule(
         {
             foreach (var range in due.GroupBy(number => (number - 1) / options.Value.MailsPerMessage))
                 await messages.SendAsync(
-                    new MailMessage { Load = load, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
+                    new MailMessage { Load = load.Value, First = range.Min(), Last = range.Max() }, TimeSpan.Zero, cancellationToken);
             await messages.MarkSentAsync(load, cancellationToken);
         }
         var lost = await notifications.TryRestartMailsAsync(load, lostAfter, cancellationToken);
@@ -43,7 +43,7 @@ public sealed class MailSchedule(
     /// left to an invocation without time. They are recorded before they are sent, in groups, so that concurrent callers send different
     /// ones; ContinueAsync restarts those that were not sent because of a crash.
     /// </summary>
-    public async Task SendNextAsync(long load, CancellationToken cancellationToken)
+    public async Task SendNextAsync(LoadId load, CancellationToken cancellationToken)
     {
         const int MaxConcurrency = PipelineMessages.MaxConcurrency;
         var (each, perSecond) = (options.Value.MailsPerMessage, options.Value.MailsPerSecond);
@@ -66,7 +66,7 @@ public sealed class MailSchedule(
                     var delay = TimeSpan.FromSeconds(
                         Math.Min(Math.Floor((first - next) / perSecond), PipelineMessages.MaxHidden.TotalSeconds));
                     await messages.SendAsync(
-                        new MailMessage { Load = load, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
+                        new MailMessage { Load = load.Value, First = first, Last = Math.Min(first + each - 1, to) }, delay, token);
                 });
             }
             catch

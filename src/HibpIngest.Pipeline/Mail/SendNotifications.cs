@@ -23,7 +23,7 @@ public sealed partial class SendNotifications(
 
     public async Task<MailRun?> ClaimAsync(MailMessage message, CancellationToken cancellationToken)
     {
-        if (await database.GetLoadHeadAsync(message.Load, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
+        if (await database.GetLoadHeadAsync(message.LoadId, cancellationToken) is not { State: LoadState.Notifying, Hidden: false } load
             || await database.GetBreachAsync(load.Breach, cancellationToken) is not { } breach)
         {
             return null;
@@ -54,7 +54,7 @@ public sealed partial class SendNotifications(
         await schedule.SendNextAsync(load.Id, cancellationToken);
         if (await database.TryFinishLoadAsync(load.Id, CancellationToken.None))
         {
-            LogDone(load.Id, load.Breach);
+            LogDone(load.Id.Value, load.Breach);
             await reports.ReportAsync(load.Id);
         }
     }
@@ -78,7 +78,7 @@ public sealed partial class SendNotifications(
         {
             await ReleaseRestAsync(work);
         }
-        LogStopped(load.Id, load.Breach, error is HibpException ? reason : UnexpectedError.Describe(error));
+        LogStopped(load.Id.Value, load.Breach, error is HibpException ? reason : UnexpectedError.Describe(error));
         return false;
     }
 
@@ -133,9 +133,9 @@ public sealed partial class SendNotifications(
                     : await database.CompleteNotificationAsync(notification.Id, order.Owner, outcome.Refusal, CancellationToken.None);
                 if (end is { Recorded: true, UnknownInARow: >= UnknownRefusalsBeforeSuppression }
                     && await notificationMails.SuppressAsync(notification))
-                    LogSuppressed(load.Id, notification.Number, end.UnknownInARow);
+                    LogSuppressed(load.Id.Value, notification.Number, end.UnknownInARow);
                 if (!end.Recorded)
-                    LogClaimLost(load.Id, notification.Number);
+                    LogClaimLost(load.Id.Value, notification.Number);
                 if (outcome.Refusal is null)
                     sent++;
                 else if (outcome.DeferredFor is null || end.Refused)
@@ -150,7 +150,7 @@ public sealed partial class SendNotifications(
         }
         finally
         {
-            LogSent(load.Id, load.Breach, work.Message.First, work.Message.Last, sent, refused, deferred);
+            LogSent(load.Id.Value, load.Breach, work.Message.First, work.Message.Last, sent, refused, deferred);
             HibpTelemetry.Notified(sent, refused);
             HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Sent, sent).SetTag(TelemetryNames.Tags.Refused, refused);
         }
@@ -158,7 +158,7 @@ public sealed partial class SendNotifications(
 
     private async Task<bool> StopHeldAsync(MailRun work)
     {
-        LogHeld(work.Load.Id, work.Load.Breach, work.Settled);
+        LogHeld(work.Load.Id.Value, work.Load.Breach, work.Settled);
         await ReleaseRestAsync(work);
         return false;
     }
@@ -173,12 +173,12 @@ public sealed partial class SendNotifications(
         return pause > TimeSpan.FromSeconds(1);
     }
 
-    private async Task<bool> MaySendAsync(long load, CancellationToken cancellationToken) =>
+    private async Task<bool> MaySendAsync(LoadId load, CancellationToken cancellationToken) =>
         await database.GetLoadHeadAsync(load, cancellationToken) is { State: LoadState.Notifying, Hidden: false };
 
-    private Task<NotificationOutcome> DeferAsync(long load, Notification notification, string owner, TimeSpan delay, string reason)
+    private Task<NotificationOutcome> DeferAsync(LoadId load, Notification notification, string owner, TimeSpan delay, string reason)
     {
-        LogDeferred(load, notification.Number, delay, reason);
+        LogDeferred(load.Value, notification.Number, delay, reason);
         return database.DeferNotificationAsync(notification.Id, owner, reason, delay, GiveUpAfter, CancellationToken.None);
     }
 
@@ -215,7 +215,7 @@ public sealed partial class SendNotifications(
 /// <summary>The notifications that one message has claimed, and the last one that was sent, refused or deferred.</summary>
 public sealed record MailRun(LoadHead Load, Breach Breach, MailMessage Message, ClaimOrder Order, NotificationClaims Claims) : IStageWork
 {
-    public long LoadId => Load.Id;
+    public LoadId LoadId => Load.Id;
 
     public int Attempts => Claims.Claimed.Select(one => one.Attempts).DefaultIfEmpty().Max();
 

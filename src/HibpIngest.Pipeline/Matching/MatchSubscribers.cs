@@ -12,7 +12,7 @@ public sealed partial class MatchSubscribers(
 {
     public async Task<LoadLease?> ClaimAsync(MatchMessage message, CancellationToken cancellationToken)
     {
-        var (lease, found) = await leases.ClaimAsync(message.Load, LoadState.Matching, message, cancellationToken);
+        var (lease, found) = await leases.ClaimAsync(message.LoadId, LoadState.Matching, message, cancellationToken);
         if (found is { State: LoadState.Notifying })
             await schedules.Mails.SendNextAsync(found.Id, cancellationToken);
         return lease;
@@ -24,8 +24,8 @@ public sealed partial class MatchSubscribers(
         var span = HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Accounts, load.Accounts);
         if (await match.RunAsync(work, cancellationToken) is not { } state)
         {
-            await leases.HandOnAsync(work, new MatchMessage { Load = load.Id });
-            LogHandedOn(load.Id, load.Breach);
+            await leases.HandOnAsync(work, new MatchMessage { Load = load.Id.Value });
+            LogHandedOn(load.Id.Value, load.Breach);
             return;
         }
         if (state == LoadState.Notifying)
@@ -37,7 +37,7 @@ public sealed partial class MatchSubscribers(
         // A change from its zip's metadata must reach the breach's other loads in the journal. If it is published, WriteJournal does it.
         if (matched.PublishedAt is null)
             await schedules.Journal.SendAsync(load.Breach, cancellationToken);
-        LogMatched(load.Id, load.Breach, matched.Notifications.Total, state);
+        LogMatched(load.Id.Value, load.Breach, matched.Notifications.Total, state);
         reports.Report(matched);
         span?.SetTag(TelemetryNames.Tags.Notifications, matched.Notifications.Total);
     }
@@ -45,7 +45,7 @@ public sealed partial class MatchSubscribers(
     public async Task ReleaseAsync(LoadLease work, Exception cause)
     {
         if (cause is LoadLostException)
-            LogLost(work.Load.Id);
+            LogLost(work.Load.Id.Value);
         await leases.ReleaseAsync(work);
     }
 
@@ -56,7 +56,7 @@ public sealed partial class MatchSubscribers(
         var reason = isInput ? error.Message
             : $"unexpected {error.GetType().Name} in matching; see the log, then: hibp load resume {load.Id}";
         await reports.FailAsync(load.Id, load.Blob, work.Owner, reason);
-        LogFailed(load.Id, load.Breach, isInput ? reason : UnexpectedError.Describe(error));
+        LogFailed(load.Id.Value, load.Breach, isInput ? reason : UnexpectedError.Describe(error));
         return false;
     }
 

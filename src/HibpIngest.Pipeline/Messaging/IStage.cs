@@ -27,7 +27,7 @@ public interface IStage<TMessage, TWork>
 /// <summary>The work that a stage has claimed for one message. Disposing it stops the renewal of its lease, and never throws.</summary>
 public interface IStageWork : IAsyncDisposable
 {
-    long LoadId { get; }
+    LoadId LoadId { get; }
 
     string Breach { get; }
 

@@ -10,7 +10,7 @@ public sealed class LoadLeases(ILoads loads, PipelineMessages messages, IOptions
     /// <returns>The lease; without it the load as it was found, null if there is none.</returns>
     /// <param name="cancellationToken">Also ends the work under the lease.</param>
     public async Task<(LoadLease? Lease, LoadHead? Found)> ClaimAsync(
-        long load, LoadState state, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
+        LoadId load, LoadState state, PipelineMessage again, CancellationToken cancellationToken, Action? onHeld = null)
     {
         // Unique to each run: two deliveries of one message in one process are two owners.
         var owner = NewOwner();
@@ -52,7 +52,7 @@ public sealed class LoadLeases(ILoads loads, PipelineMessages messages, IOptions
     /// <summary>Returns a new owner, which begins with the process, so that the owners of a dead process can be recognised.</summary>
     internal static string NewOwner() => $"{Host}-{Guid.NewGuid():N}";
 
-    private Task ReleaseAsync(long load, string owner) => loads.ReleaseLoadAsync(load, owner, CancellationToken.None);
+    private Task ReleaseAsync(LoadId load, string owner) => loads.ReleaseLoadAsync(load, owner, CancellationToken.None);
 }
 
 /// <summary>A load that a stage holds under a lease, which is renewed until this is disposed; work under a lost lease stops.</summary>
@@ -80,7 +80,7 @@ public sealed class LoadLease : IStageWork
 
     public bool IsLost => _lease.IsLost;
 
-    public long LoadId => Load.Id;
+    public LoadId LoadId => Load.Id;
 
     public string Breach => Load.Breach;
 

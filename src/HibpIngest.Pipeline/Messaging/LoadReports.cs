@@ -5,7 +5,7 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
 {
     private readonly ILogger _log = logs.CreateLogger(typeof(HibpTelemetry));
 
-    public async Task ReportAsync(long load)
+    public async Task ReportAsync(LoadId load)
     {
         if (!HibpTelemetry.WatchesLoads)
             return;
@@ -26,13 +26,13 @@ public sealed partial class LoadReports(ILoads loads, ArchivePasswords passwords
         if (!HibpTelemetry.WatchesLoads)
             return;
         HibpTelemetry.LoadSeen(load);
-        LogSeen(_log, load.Id, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchableFraction, 1));
+        LogSeen(_log, load.Id.Value, load.Breach, load.State.ToString().ToLowerInvariant(), Math.Round(100 * load.SearchableFraction, 1));
     }
 
     /// <summary>Records a load as failed and reports it. Deletes its archive's password, which must be given again to resume it.</summary>
     /// <param name="owner">Records the failure only if this owner holds the load, because a new owner decides about it; null:
     /// always.</param>
-    public async Task FailAsync(long load, BlobVersion blob, string? owner, string reason, bool superseded = false)
+    public async Task FailAsync(LoadId load, BlobVersion blob, string? owner, string reason, bool superseded = false)
     {
         if (!await loads.FailLoadAsync(load, owner, reason, superseded, CancellationToken.None))
             return;

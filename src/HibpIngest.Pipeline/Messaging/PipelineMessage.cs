@@ -7,7 +7,7 @@ public abstract record PipelineMessage : WorkMessage
     private protected PipelineMessage(string span, bool movesLoad = true) => (Span, MovesLoad) = (span, movesLoad);
 
     /// <summary>The load that the message belongs to; 0 if only its stage can determine it.</summary>
-    internal abstract long LoadId { get; }
+    internal abstract LoadId LoadId { get; }
 
     internal bool MovesLoad { get; }
 
@@ -24,7 +24,7 @@ public sealed record IngestMessage() : PipelineMessage(TelemetryNames.Spans.Load
 
     public long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 
     internal BlobVersion BlobVersion => new(Blob ?? "", ETag ?? "");
 
@@ -37,7 +37,7 @@ public sealed record SliceMessage() : PipelineMessage(TelemetryNames.Spans.Slice
 {
     public required long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 
     public required int Slice { get; init; }
 
@@ -52,7 +52,7 @@ public sealed record MatchMessage() : PipelineMessage(TelemetryNames.Spans.Match
 {
     public required long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 }
 
 /// <summary>Notifications First..Last of a load to send.</summary>
@@ -61,7 +61,7 @@ public sealed record MailMessage() : PipelineMessage(TelemetryNames.Spans.Send)
 {
     public required long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 
     public required int First { get; init; }
 
@@ -74,7 +74,7 @@ public sealed record JournalMessage() : PipelineMessage(TelemetryNames.Spans.Jou
 {
     public required long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 }
 
 /// <summary>A slice to search for the prefixes that clients watch. Its range is taken from SQL; First and Last are for operators.</summary>
@@ -83,7 +83,7 @@ public sealed record CallMessage() : PipelineMessage(TelemetryNames.Spans.Call, 
 {
     public required long Load { get; init; }
 
-    internal override long LoadId => Load;
+    internal override LoadId LoadId => new(Load);
 
     public required int Slice { get; init; }
 
@@ -98,5 +98,5 @@ public sealed record CallbackMessage() : PipelineMessage(TelemetryNames.Spans.De
 {
     public required int Client { get; init; }
 
-    internal override long LoadId => 0;
+    internal override LoadId LoadId => default;
 }

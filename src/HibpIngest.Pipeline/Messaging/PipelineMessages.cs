@@ -21,7 +21,7 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
         await MarkSentAsync(message.LoadId, cancellationToken);
     }
 
-    public Task MarkSentAsync(long load, CancellationToken cancellationToken) => loads.MarkMessageSentAsync(load, cancellationToken);
+    public Task MarkSentAsync(LoadId load, CancellationToken cancellationToken) => loads.MarkMessageSentAsync(load, cancellationToken);
 
     /// <summary>
     /// Sends a message that met a live lease again, visible shortly after the lease's end, so that the work continues within seconds even
@@ -40,13 +40,13 @@ public sealed class PipelineMessages(IMessageQueues queues, ILoads loads, ISlice
     /// <summary>Sends a message for each slice, then records them as sent. A crash in between causes harmless duplicates.</summary>
     public async Task SendSlicesAsync(IReadOnlyList<Slice> ready, CancellationToken cancellationToken)
     {
-        await Parallel.ForEachAsync(ready, Parallelism.Of(MaxConcurrency, cancellationToken), async (slice, token) => await SendAsync(
-            new SliceMessage { Load = slice.Load, Slice = slice.Number, First = slice.First, Last = slice.Last }, TimeSpan.Zero, token));
+        await Parallel.ForEachAsync(ready, Parallelism.Of(MaxConcurrency, cancellationToken), async (one, token) => await SendAsync(
+            new SliceMessage { Load = one.Load.Value, Slice = one.Number, First = one.First, Last = one.Last }, TimeSpan.Zero, token));
         foreach (var run in Runs(ready))
             await slices.MarkSlicesQueuedAsync(run.Load, run.First, run.Last, cancellationToken);
     }
 
-    private static IEnumerable<(long Load, int First, int Last)> Runs(IReadOnlyList<Slice> slices)
+    private static IEnumerable<(LoadId Load, int First, int Last)> Runs(IReadOnlyList<Slice> slices)
     {
         for (var start = 0; start < slices.Count;)
         {

@@ -30,7 +30,7 @@ public sealed partial class StageRunner(
         }
         catch (StoreUnavailableException e)
         {
-            await DeferAsync(message, 0, e);
+            await DeferAsync(message, default, e);
         }
     }
 
@@ -46,7 +46,7 @@ public sealed partial class StageRunner(
         {
             await EnsureStoresAsync(cancellationToken);
             ready = true;
-            if (message.LoadId > 0)
+            if (message.LoadId.Value > 0)
                 span = LoadTrace.Start(
                     message.Span, message.LoadId, await trace.FindAsync(message.LoadId, message.Traceparent, cancellationToken));
             work = await stage.ClaimAsync(message, cancellationToken);
@@ -105,9 +105,9 @@ public sealed partial class StageRunner(
         {
             span?.Fail(down.Message);
             await ReleaseAsync(down);
-            var load = ready ? work?.LoadId ?? message.LoadId : 0;
+            var load = ready ? work?.LoadId ?? message.LoadId : default;
             await DeferAsync(message, load, down);
-            if (!message.MovesLoad || load == 0)
+            if (!message.MovesLoad || load == default)
                 return;
             try
             {
@@ -124,7 +124,7 @@ public sealed partial class StageRunner(
         error is LoadLostException || (error is OperationCanceledException && work.IsLost && !cancellationToken.IsCancellationRequested);
 
     /// <param name="load">0 unless the stores are known to belong together.</param>
-    private async Task DeferAsync<TMessage>(TMessage message, long load, StoreUnavailableException error)
+    private async Task DeferAsync<TMessage>(TMessage message, LoadId load, StoreUnavailableException error)
         where TMessage : WorkMessage
     {
         // A store that throttles has taken what it could: the rest doesn't wait longer each time.

@@ -10,7 +10,7 @@ public sealed class AssignLoad(
     /// <summary>Assigns a load to another breach than its blob's name says, with the metadata for that breach.</summary>
     /// <exception cref="BadInputException">The breach's name is invalid.</exception>
     /// <exception cref="NotPossibleException">There is no such load, or it is still open.</exception>
-    public async Task<Load> RunAsync(long load, string breach, CancellationToken cancellationToken)
+    public async Task<Load> RunAsync(LoadId load, string breach, CancellationToken cancellationToken)
     {
         BreachName.Check(breach);
         var found = await loads.RequireLoadAsync(load, cancellationToken);

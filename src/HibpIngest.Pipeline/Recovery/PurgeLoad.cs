@@ -11,7 +11,7 @@ public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal,
     /// <param name="withoutJournal">Confirms that there is no journal, so that only the archive is left.</param>
     /// <exception cref="NotPossibleException">There is no such load, it is still open, or it isn't journaled.</exception>
     /// <exception cref="HibpException">The journal is damaged or doesn't match: nothing is purged.</exception>
-    public async Task<long> RunAsync(long load, bool withoutJournal, IProgress<long>? progress, CancellationToken cancellationToken)
+    public async Task<long> RunAsync(LoadId load, bool withoutJournal, IProgress<long>? progress, CancellationToken cancellationToken)
     {
         var found = await database.RequireLoadAsync(load, cancellationToken);
         if (journal.IsOn && withoutJournal)

@@ -15,7 +15,7 @@ public sealed class RecoverFromJournal(
     internal Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken) =>
         recover.IsNeededAsync(plan, cancellationToken);
 
-    public Task SendAsync(long load, CancellationToken cancellationToken) => schedule.SendAsync(load, cancellationToken);
+    public Task SendAsync(LoadId load, CancellationToken cancellationToken) => schedule.SendAsync(load, cancellationToken);
 
     /// <summary>Gives the journal's identity to an empty database and, if they are lost too, to the tables and the register.</summary>
     internal async Task TakeOverAsync(JournalManifest? logged, CancellationToken cancellationToken)

@@ -20,7 +20,7 @@ public sealed partial class RecoverLoads(
         foreach (var load in plan.Loads)
         {
             var known = await FindAsync(load.Journaled.Folder, cancellationToken);
-            var replaced = plan.Replaced.ContainsKey(load.Document.Load);
+            var replaced = plan.Replaced.ContainsKey(load.Id);
             if (known is { Removing: true })
                 continue;
             if (known is null || !await IsSettledAsync(known, cancellationToken)
@@ -52,12 +52,12 @@ public sealed partial class RecoverLoads(
         var unknown = new List<PlannedLoad>();
         foreach (var load in plan.Loads)
         {
-            if (await rows.GetJournalEntryAsync(load.Document.Load, cancellationToken) is not { } known)
+            if (await rows.GetJournalEntryAsync(load.Id, cancellationToken) is not { } known)
                 unknown.Add(load);
             else
                 await RecoverAsync(run, load, known, cancellationToken);
         }
-        foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Document.Load != pair.Key)))
+        foreach (var (load, by) in plan.Replaced.Where(pair => plan.Loads.All(load => load.Id != pair.Key)))
             await rows.SetReplacedAsync(load, by, cancellationToken);
         // Unknown loads of other breaches before the removals, so that the catalogue published by a removal lists them. Those of a removed
         // breach after them: a breach dropped again after its removal must not be removed with what is left of the old one.
@@ -87,9 +87,9 @@ public sealed partial class RecoverLoads(
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
             var step = await rows.RecoverLoadAsync(run.OrderOf(load, slices), cancellationToken);
             // This also deletes rows that an interrupted run has left.
-            if (await loads.GetLoadAsync(document.Load, cancellationToken) is { Purged: false, IsRecovered: true })
+            if (await loads.GetLoadAsync(load.Id, cancellationToken) is { Purged: false, IsRecovered: true })
             {
-                while (await rows.PurgeRowsAsync(document.Load, ChunkRows, cancellationToken) > 0)
+                while (await rows.PurgeRowsAsync(load.Id, ChunkRows, cancellationToken) > 0)
                 {
                     // until no row is left
                 }
@@ -130,7 +130,7 @@ public sealed partial class RecoverLoads(
                     throw new JournalConflictException($"segment '{name}' has slice {block.Slice} after slice {slices.Count}");
                 slices.Add(new Slice
                 {
-                    Load = document.Load,
+                    Load = new(document.Load),
                     Number = block.Slice,
                     First = block.First,
                     Last = block.Last,
@@ -145,7 +145,7 @@ public sealed partial class RecoverLoads(
     private static SegmentFacts FactsOf(JournalLoadDocument document, DocumentSegment segment) => new()
     {
         Store = document.Store,
-        Load = document.Load,
+        Load = new(document.Load),
         Mark = document.Mark,
         Blob = new BlobVersion(document.Blob, document.ETag),
         Generation = document.Generation,
@@ -159,9 +159,9 @@ public sealed partial class RecoverLoads(
     };
 
     /// <summary>Returns the removed loads that the database still has: their ids, by breach.</summary>
-    private async Task<Dictionary<string, List<long>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
+    private async Task<Dictionary<string, List<LoadId>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
-        var found = new Dictionary<string, List<long>>(StringComparer.OrdinalIgnoreCase);
+        var found = new Dictionary<string, List<LoadId>>(StringComparer.OrdinalIgnoreCase);
         foreach (var load in plan.Removed)
         {
             if (await FindAsync(load.Folder, cancellationToken) is { } known)
@@ -169,7 +169,7 @@ public sealed partial class RecoverLoads(
             // Loads that were removed in the same step and have nothing in the journal.
             foreach (var one in load.Removal?.Loads ?? [])
             {
-                if (await loads.GetLoadHeadAsync(one.Load, cancellationToken) is { } head
+                if (await loads.GetLoadHeadAsync(new(one.Load), cancellationToken) is { } head
                     && head.Blob == new BlobVersion(one.Blob, one.ETag))
                 {
                     Add(head.Breach, head.Id);
@@ -178,7 +178,7 @@ public sealed partial class RecoverLoads(
         }
         return found;
 
-        void Add(string breach, long load)
+        void Add(string breach, LoadId load)
         {
             if (!found.TryGetValue(breach, out var ids))
                 found.Add(breach, ids = []);
@@ -190,9 +190,9 @@ public sealed partial class RecoverLoads(
     // Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off at
     // the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
     private async Task HideRemovedAsync(
-        Run run, RecoveryPlan plan, Dictionary<string, List<long>> removed, CancellationToken cancellationToken)
+        Run run, RecoveryPlan plan, Dictionary<string, List<LoadId>> removed, CancellationToken cancellationToken)
     {
-        var logged = plan.Loads.Select(load => load.Document.Load).ToHashSet();
+        var logged = plan.Loads.Select(load => load.Id).ToHashSet();
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
             if (load.Removing || logged.Contains(load.Id) || removed.ContainsKey(load.Breach)
@@ -206,7 +206,7 @@ public sealed partial class RecoverLoads(
         }
     }
 
-    private async Task RemoveAsync(Run run, string breach, List<long> removed, CancellationToken cancellationToken)
+    private async Task RemoveAsync(Run run, string breach, List<LoadId> removed, CancellationToken cancellationToken)
     {
         try
         {
@@ -256,14 +256,14 @@ public sealed partial class RecoverLoads(
 
         public JournalRecovered Result => new(_loads, [.. _updated], [.. _hidden], _removed, plan.Incomplete, _problems);
 
-        public bool Counts(long load) => plan.Loads.Any(one => one.Document.Load == load) && !plan.Replaced.ContainsKey(load);
+        public bool Counts(LoadId load) => plan.Loads.Any(one => one.Id == load) && !plan.Replaced.ContainsKey(load);
 
         public LoadRecovery OrderOf(PlannedLoad load, IReadOnlyList<Slice> slices)
         {
             var document = load.Document;
             return new LoadRecovery
             {
-                Load = document.Load,
+                Load = load.Id,
                 Mark = document.Mark,
                 Blob = new BlobVersion(document.Blob, document.ETag),
                 Generation = document.Generation,
@@ -276,7 +276,7 @@ public sealed partial class RecoverLoads(
                 FullLayouts = fullLayouts,
                 Version = document.Version,
                 PublishedAt = document.PublishedAt,
-                ReplacedBy = plan.Replaced.TryGetValue(document.Load, out var by) ? by : null,
+                ReplacedBy = plan.Replaced.TryGetValue(load.Id, out var by) ? by : null,
                 Breach = load.Breach,
             };
         }
@@ -286,7 +286,7 @@ public sealed partial class RecoverLoads(
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
             {
                 _loads.Add(new RecoveredLoad(
-                    load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Document.Load)));
+                    load.Document.Load, load.Breach.Name, load.Document.Rows, !plan.Replaced.ContainsKey(load.Id)));
             }
             if (step == RecoveryStep.Updated)
                 _updated.Add(load.Breach.Name);
@@ -294,7 +294,7 @@ public sealed partial class RecoverLoads(
                 _hidden.Add(load.Breach.Name);
             if (step == RecoveryStep.Removing)
             {
-                _problems.Add($"load {load.Document.Load} of {load.Breach.Name} is being removed; to complete the removal, run: "
+                _problems.Add($"load {load.Id} of {load.Breach.Name} is being removed; to complete the removal, run: "
                     + $"hibp breach remove \"{load.Breach.Name}\"");
             }
             progress?.Report((++_done, plan.Loads.Count));

@@ -12,7 +12,7 @@ internal sealed class RecoveryPlan
     public List<JournaledLoad> Removed { get; } = [];
 
     /// <summary>Maps replaced loads to the loads that were published in their place.</summary>
-    public IReadOnlyDictionary<long, long> Replaced { get; private set; } = new Dictionary<long, long>();
+    public IReadOnlyDictionary<LoadId, LoadId> Replaced { get; private set; } = new Dictionary<LoadId, LoadId>();
 
     /// <summary>Folders of loads without a document: nothing says that they are current.</summary>
     public List<string> Incomplete { get; } = [];
@@ -31,10 +31,10 @@ internal sealed class RecoveryPlan
             plan.Add(load, store);
         plan.CompleteRemovals();
         plan.DropConflicts();
-        plan.Replaced = plan.Loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Document.Load)))
+        plan.Replaced = plan.Loads.SelectMany(load => load.Document.Replaces.Select(old => (old, by: load.Id)))
             .Concat(plan.Removed.SelectMany(load =>
                 (load.Removal?.Replaces ?? load.Document?.Replaces ?? []).Select(old => (old, by: JournalNames.LoadOf(load.Folder)))))
-            .GroupBy(pair => pair.old, pair => pair.by).ToDictionary(group => group.Key, group => group.Max());
+            .GroupBy(pair => new LoadId(pair.old), pair => pair.by).ToDictionary(group => group.Key, group => group.MaxBy(id => id.Value));
         plan.DescribeBreaches();
         return plan;
     }
@@ -49,8 +49,8 @@ internal sealed class RecoveryPlan
     /// <summary>Completes removals whose first document was written but not the others: those loads are removed too.</summary>
     private void CompleteRemovals()
     {
-        var together = Removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => one.Load).ToHashSet();
-        foreach (var load in Loads.Where(load => together.Contains(load.Document.Load)).ToList())
+        var together = Removed.SelectMany(load => load.Removal?.Loads ?? []).Select(one => new LoadId(one.Load)).ToHashSet();
+        foreach (var load in Loads.Where(load => together.Contains(load.Id)).ToList())
         {
             Loads.Remove(load);
             Removed.Add(load.Journaled);
@@ -60,7 +60,7 @@ internal sealed class RecoveryPlan
 
     private void Add(JournaledLoad load, Guid? store)
     {
-        var number = JournalNames.LoadOf(load.Folder);
+        var number = JournalNames.LoadOf(load.Folder).Value;
         if (load.Fault is { } fault)
             Problems.Add(fault);
         if (number is < 1 or > DocumentLimits.Ids)
@@ -112,12 +112,12 @@ internal sealed class RecoveryPlan
     private void DropConflicts()
     {
         var dropped = new HashSet<PlannedLoad>();
-        Drop(load => load.Document.Load, (_, _) => true, "number");
+        Drop(load => load.Id, (_, _) => true, "number");
         // Loads of one breach may share a mark if the store was upgraded from schema 1.
         Drop(load => load.Document.Mark, (one, other) => !IsSameBreach(one, other), "mark");
         Drop(load => (load.Document.Blob, load.Document.ETag, load.Document.Generation), (_, _) => true, "version of an archive");
         Loads.RemoveAll(dropped.Contains);
-        Loads.Sort((one, other) => one.Document.Load.CompareTo(other.Document.Load));
+        Loads.Sort((one, other) => one.Id.Value.CompareTo(other.Id.Value));
 
         void Drop<T>(Func<PlannedLoad, T> key, Func<PlannedLoad, PlannedLoad, bool> differ, string what)
         {
@@ -162,6 +162,8 @@ internal sealed class RecoveryPlan
 internal sealed record PlannedLoad(JournaledLoad Journaled, BreachMetadata Metadata)
 {
     public JournalLoadDocument Document => Journaled.Document!;
+
+    public LoadId Id => new(Document.Load);
 
     /// <summary>The breach's details in the newest document of any of its loads.</summary>
     public BreachRecovery Breach { get; set; } = null!;

@@ -10,7 +10,7 @@ public sealed class ResumeLoad(
 {
     /// <summary>Resumes a failed load, or restarts it as a new one with the current settings. Returns the load that continues.</summary>
     /// <exception cref="NotPossibleException">There is no such load, it isn't failed, or its rows are purged.</exception>
-    public async Task<Load> RunAsync(long load, bool restart, string? password, CancellationToken cancellationToken)
+    public async Task<Load> RunAsync(LoadId load, bool restart, string? password, CancellationToken cancellationToken)
     {
         var found = await database.RequireLoadAsync(load, cancellationToken);
         if (password is not null)
@@ -19,9 +19,9 @@ public sealed class ResumeLoad(
         {
             var id = await register.DrawLoadAsync(cancellationToken);
             var fresh = await database.RestartLoadAsync(load, id, LoadStart.NewSettings(options.Value), cancellationToken);
-            await register.ConfirmAsync(new StoreIds(fresh.Id, 0), cancellationToken);
+            await register.ConfirmAsync(new StoreIds(fresh.Id.Value, 0), cancellationToken);
             await register.MarkOpenAsync(fresh.Id, cancellationToken);
-            await messages.SendLoadMessageAsync(new IngestMessage { Load = fresh.Id }, TimeSpan.Zero, cancellationToken);
+            await messages.SendLoadMessageAsync(new IngestMessage { Load = fresh.Id.Value }, TimeSpan.Zero, cancellationToken);
             return fresh;
         }
         // A load without an ingester may have lost its message: after a restart whose response, or whose process, was lost.
@@ -31,9 +31,9 @@ public sealed class ResumeLoad(
         var state = await database.ResumeLoadAsync(load, cancellationToken);
         await register.MarkOpenAsync(load, cancellationToken);
         if (state == LoadState.Ingesting)
-            await messages.SendLoadMessageAsync(new IngestMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+            await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Value }, TimeSpan.Zero, cancellationToken);
         else if (state == LoadState.Matching)
-            await messages.SendLoadMessageAsync(new MatchMessage { Load = load }, TimeSpan.Zero, cancellationToken);
+            await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Value }, TimeSpan.Zero, cancellationToken);
         else if (state == LoadState.Notifying)
             await mails.SendNextAsync(load, cancellationToken);
         var all = await database.ListSlicesAsync(load, failedOnly: false, cancellationToken);

@@ -19,7 +19,7 @@ public sealed class StartLostZips(
                 continue;
             }
             var load = await starts.RunAsync(blob.Version, HoldReason.NotPublished + because, cancellationToken);
-            await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+            await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id.Value }, TimeSpan.Zero, cancellationToken);
             started++;
         }
         return started;

@@ -9,14 +9,14 @@ public sealed class RecordRemoval(
     public async Task<RecordedRemoval> RunAsync(string breach, CancellationToken cancellationToken)
     {
         var all = await database.ListLoadsAsync(breach, cancellationToken);
-        var folders = new Dictionary<long, string?>();
+        var folders = new Dictionary<LoadId, string?>();
         var recorded = new RecordedRemoval(all.Count > 0 ? all[0].Breach : breach, folders);
         // A removal that began earlier continues with its own loads only.
         var removing = all.Where(load => load.Removing).ToList();
         var chosen = removing.Count > 0 ? removing : all;
         if (removing.Count == 0 && chosen.Any(load => load.State is not (LoadState.Done or LoadState.Failed or LoadState.Held)))
             return recorded;
-        IReadOnlyList<RemovedLoad> together = [.. chosen.Select(load => new RemovedLoad(load.Id, load.Blob.Name, load.Blob.ETag))];
+        IReadOnlyList<RemovedLoad> together = [.. chosen.Select(load => new RemovedLoad(load.Id.Value, load.Blob.Name, load.Blob.ETag))];
         foreach (var load in chosen)
             folders.Add(load.Id, await RemoveFromJournalAsync(load.Id, together, cancellationToken));
         foreach (var load in chosen)
@@ -34,7 +34,7 @@ public sealed class RecordRemoval(
 
     /// <returns>The load's folder in the journal. Null if the load never got a mark, so that nothing of it was written.</returns>
     private async Task<string?> RemoveFromJournalAsync(
-        long load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
+        LoadId load, IReadOnlyList<RemovedLoad> together, CancellationToken cancellationToken)
     {
         if (await database.GetJournalEntryAsync(load, cancellationToken) is not { } entry || (entry.Segments.Count == 0 && entry.Mark == 0))
             return null;
@@ -55,4 +55,4 @@ public sealed class RecordRemoval(
 /// <param name="Folders">
 /// The loads with their folders in the journal, null for a load without one. Empty if the removal will be refused.
 /// </param>
-public sealed record RecordedRemoval(string Breach, IReadOnlyDictionary<long, string?> Folders);
+public sealed record RecordedRemoval(string Breach, IReadOnlyDictionary<LoadId, string?> Folders);

@@ -29,4 +29,4 @@ public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
 }
 
 /// <param name="Part">Part of their accounts that is done, 0 to 1.</param>
-public sealed record OpenRemoval(string Breach, IReadOnlyList<long> Loads, double Part);
+public sealed record OpenRemoval(string Breach, IReadOnlyList<LoadId> Loads, double Part);

@@ -43,7 +43,7 @@ public sealed partial class RemoveBreach(
                 await record.DeleteJournalAsync(folder, cancellationToken);
             await callbacks.DeleteAsync(load.Load, cancellationToken);
             await database.FinishRemovalAsync(load.Load, cancellationToken);
-            LogRemoved(name, load.Load);
+            LogRemoved(name, load.Load.Value);
         }
     }
 
@@ -64,7 +64,7 @@ public sealed partial class RemoveBreach(
     private async Task WaitForSlicesAsync(
         string breach, IReadOnlyList<LoadRemoval> removed, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
-        long[] ids = [.. removed.Select(load => load.Load)];
+        LoadId[] ids = [.. removed.Select(load => load.Load)];
         var began = time.GetTimestamp();
         while (await database.HasLivingSlicesAsync(ids, cancellationToken))
         {
@@ -93,7 +93,7 @@ public sealed partial class RemoveBreach(
 
 /// <param name="RemainingLoads">Loads dropped after the removal began; the breach keeps them. Empty if it is removed.</param>
 /// <param name="Entities">Number of entities of the account table that this run has changed.</param>
-public sealed record BreachRemoval(string Breach, IReadOnlyList<long> Loads, IReadOnlyList<long> RemainingLoads, long Entities);
+public sealed record BreachRemoval(string Breach, IReadOnlyList<LoadId> Loads, IReadOnlyList<LoadId> RemainingLoads, long Entities);
 
 /// <summary>Progress of a removal, in accounts of the removed loads.</summary>
 /// <param name="Total">Accounts that this run has to process; 0 if not known yet.</param>

@@ -30,7 +30,7 @@ public sealed class RepairRemoved(
             {
                 skipped.Add($"folder '{load.Folder}' is of another store");
             }
-            else if (known.GetValueOrDefault(removal.Load) is { } there)
+            else if (known.GetValueOrDefault(new(removal.Load)) is { } there)
             {
                 skipped.Add(there.Removing
                     ? $"load {there.Id} of {there.Breach} is being removed: 'hibp breach remove {there.Breach}' completes that"
@@ -39,7 +39,7 @@ public sealed class RepairRemoved(
             else
             {
                 removed.Add(new JournalRepairLoad(
-                    load.Folder, removal.Load, alive.Contains(removal.Mark) ? 0 : removal.Mark,
+                    load.Folder, new(removal.Load), alive.Contains(removal.Mark) ? 0 : removal.Mark,
                     load.Blobs.Count(blob => blob.Name != load.Folder + JournalNames.Removed)));
             }
         }
@@ -87,7 +87,7 @@ public sealed record JournalRepairPlan(IReadOnlyList<JournalRepairLoad> Loads, I
 
 /// <param name="Mark">The mark to remove from the tables; 0 if the load had none, or another load has it too.</param>
 /// <param name="Blobs">Number of its blobs left in the journal, without the document of its removal.</param>
-public sealed record JournalRepairLoad(string Folder, long Load, int Mark, int Blobs);
+public sealed record JournalRepairLoad(string Folder, LoadId Load, int Mark, int Blobs);
 
 /// <param name="Marks">Number of entities that a mark was removed from.</param>
 public sealed record JournalRepaired(int Loads, long Blobs, long Marks);

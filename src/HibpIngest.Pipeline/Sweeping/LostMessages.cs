@@ -26,30 +26,30 @@ public sealed partial class LostMessages(
         switch (load.State)
         {
             case LoadState.Ingesting when IsStalled(load):
-                LogResent(load.Id, "ingest");
-                await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                LogResent(load.Id.Value, "ingest");
+                await messages.SendLoadMessageAsync(new IngestMessage { Load = load.Id.Value }, TimeSpan.Zero, cancellationToken);
                 break;
             case LoadState.Upserting:
                 await upsert.TryAsync(load.Id, cancellationToken);
                 break;
             case LoadState.Matching when IsStalled(load):
-                LogResent(load.Id, "match");
-                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id }, TimeSpan.Zero, cancellationToken);
+                LogResent(load.Id.Value, "match");
+                await messages.SendLoadMessageAsync(new MatchMessage { Load = load.Id.Value }, TimeSpan.Zero, cancellationToken);
                 break;
             case LoadState.Notifying when await schedules.Mails.ContinueAsync(load.Id, StaleAge, cancellationToken):
-                LogResent(load.Id, "mail");
+                LogResent(load.Id.Value, "mail");
                 break;
         }
         if (AwaitsJournal(load) && !(time.GetUtcNow() - load.JournalMessageAt < StaleAge))
         {
-            LogResent(load.Id, "log");
+            LogResent(load.Id.Value, "log");
             await schedules.Journal.SendAsync(load.Id, cancellationToken);
         }
         // A load of a hidden breach has no slices to send while it is hidden.
         if (CallSchedule.IsStalled(load, time.GetUtcNow(), StaleAge)
             && await schedules.Calls.LookThroughAsync(load.Id, cancellationToken))
         {
-            LogResent(load.Id, "call");
+            LogResent(load.Id.Value, "call");
         }
     }
 

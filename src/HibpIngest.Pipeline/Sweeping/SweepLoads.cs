@@ -8,7 +8,7 @@ public sealed partial class SweepLoads(
     IBreachDatabase database, IStoreMarks marks, StoreSetup setup, LostMessages lost, CallSchedule calls, LoadReports reports,
     ILogger<Sweep> log)
 {
-    public async Task RunAsync(IReadOnlyList<(long Load, string Version)> open, CancellationToken cancellationToken)
+    public async Task RunAsync(IReadOnlyList<(LoadId Load, string Version)> open, CancellationToken cancellationToken)
     {
         // The messages sent below cause marks to be written: the marks must be confirmed, and a database restored from a backup must not be
         // used.

@@ -55,7 +55,7 @@ public sealed class SliceRun : IStageWork
     /// <summary>True if another owner has acquired the slice, or nothing of its load may be written any more.</summary>
     public bool IsLost => _lease.IsLost;
 
-    public long LoadId => Work.Slice.Load;
+    public LoadId LoadId => Work.Slice.Load;
 
     public string Breach => Work.Breach;
 

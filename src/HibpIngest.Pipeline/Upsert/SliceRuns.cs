@@ -14,7 +14,7 @@ public sealed class SliceRuns(
     {
         var owner = LoadLeases.NewOwner();
         var maxTries = retry.Value.MaxTries + message.Deferrals;
-        return await slices.BeginSliceAsync(message.Load, message.Slice, owner, Lease, maxTries, cancellationToken) is { } work
+        return await slices.BeginSliceAsync(message.LoadId, message.Slice, owner, Lease, maxTries, cancellationToken) is { } work
             ? new SliceClaim(work, owner, maxTries) : null;
     }
 

@@ -23,7 +23,7 @@ public sealed partial class UpsertSlice(
         {
             // The message isn't acknowledged without a successor: if the holder dies, the deferred message finds that out after the
             // lease's end.
-            LogHeld(slice.Load, slice.Number);
+            LogHeld(slice.Load.Value, slice.Number);
             await messages.SendAfterLeaseAsync(message, heldUntil, runs.Lease, cancellationToken);
             return null;
         }
@@ -49,14 +49,14 @@ public sealed partial class UpsertSlice(
             // The new owner continues; a stopped load is not continued.
             if (ended.Layouts is not { } layouts)
                 throw new LoadLostException(slice.Load);
-            LogAgain(slice.Load, slice.Number, layouts.Version);
+            LogAgain(slice.Load.Value, slice.Number, layouts.Version);
             work.StartOver(layouts);
             entities = await work.UpsertAsync();
         }
         work.IsCompleted = true;
         HibpTelemetry.SliceUpserted(entities, work.Elapsed);
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Entities, entities);
-        LogUpserted(slice.Load, slice.Number, entities);
+        LogUpserted(slice.Load.Value, slice.Number, entities);
         await completion.TryAsync(slice.Load, CancellationToken.None);
     }
 
@@ -64,7 +64,7 @@ public sealed partial class UpsertSlice(
     {
         var (slice, lost) = (work.Work.Slice, cause is LoadLostException);
         if (lost)
-            LogLost(slice.Load, slice.Number);
+            LogLost(slice.Load.Value, slice.Number);
         var error = lost ? null : UnexpectedError.Reason(cause);
         await slices.RefundSliceAttemptAsync(slice.Load, slice.Number, work.Owner, work.Progress, error, CancellationToken.None);
     }
@@ -77,10 +77,10 @@ public sealed partial class UpsertSlice(
         var (slice, reason) = (work.Work.Slice, UnexpectedError.Reason(error));
         var exhausted = error is RetriesExhaustedException || slice.Attempts >= work.MaxTries;
         await slices.FailSliceAsync(slice.Load, slice.Number, work.Owner, reason, exhausted, CancellationToken.None);
-        LogFailed(slice.Load, slice.Number, slice.Attempts, reason);
+        LogFailed(slice.Load.Value, slice.Number, slice.Attempts, reason);
         if (exhausted)
         {
-            LogGaveUp(slice.Load, slice.Number, work.Breach);
+            LogGaveUp(slice.Load.Value, slice.Number, work.Breach);
             await reports.ReportAsync(slice.Load);
         }
         return true;

@@ -21,7 +21,7 @@ internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBl
     public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) =>
         container.DeleteAsync(NameOf(delivery), $"deleting the calls to client {delivery.Client}", cancellationToken);
 
-    public async Task DeleteAsync(long load, CancellationToken cancellationToken)
+    public async Task DeleteAsync(LoadId load, CancellationToken cancellationToken)
     {
         var operation = $"deleting the calls about load {load}";
         var prefix = string.Create(CultureInfo.InvariantCulture, $"{load}/");

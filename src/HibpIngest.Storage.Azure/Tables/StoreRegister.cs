@@ -86,8 +86,8 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         return table.PutAsync(entity, "recording of the storage account's identity", cancellationToken);
     }
 
-    public async Task<long> DrawLoadAsync(CancellationToken cancellationToken) =>
-        (await ChangeIdsAsync(ids => ids with { LoadsDrawn = ids.LoadsDrawn + 1 }, cancellationToken)).LoadsDrawn;
+    public async Task<LoadId> DrawLoadAsync(CancellationToken cancellationToken) =>
+        new((await ChangeIdsAsync(ids => ids with { LoadsDrawn = ids.LoadsDrawn + 1 }, cancellationToken)).LoadsDrawn);
 
     public async Task<int> DrawMarkAsync(CancellationToken cancellationToken) =>
         (await ChangeIdsAsync(ids => ids with { MarksDrawn = ids.MarksDrawn + 1 }, cancellationToken)).MarksDrawn;
@@ -149,22 +149,22 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
         throw table.Unreadable("the store's ids in");
     }
 
-    public Task MarkOpenAsync(long load, CancellationToken cancellationToken) =>
+    public Task MarkOpenAsync(LoadId load, CancellationToken cancellationToken) =>
         table.PutAsync(new TableEntity(OpenPartition, OpenRow(load)), "marking of a load as open", cancellationToken);
 
-    public async Task<IReadOnlyList<(long Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken) =>
+    public async Task<IReadOnlyList<(LoadId Load, string Version)>> ListOpenAsync(CancellationToken cancellationToken) =>
         await QueryAsync(OpenPartition, "listing of open loads", cancellationToken)
             .Where(entity => LoadOf(entity) is not null)
-            .Select(entity => (LoadOf(entity)!.Value, entity.ETag.ToString()))
-            .Order().ToListAsync(cancellationToken);
+            .Select(entity => (Load: LoadOf(entity)!.Value, entity.ETag.ToString()))
+            .OrderBy(open => open.Load.Value).ToListAsync(cancellationToken);
 
-    public Task ClearOpenAsync(long load, string version, CancellationToken cancellationToken) =>
+    public Task ClearOpenAsync(LoadId load, string version, CancellationToken cancellationToken) =>
         table.DeleteAsync(OpenPartition, OpenRow(load), new ETag(version), "clearing of a load's mark", cancellationToken);
 
-    private static string OpenRow(long load) => load.ToString(CultureInfo.InvariantCulture);
+    private static string OpenRow(LoadId load) => load.ToString();
 
-    private static long? LoadOf(TableEntity open) =>
-        long.TryParse(open.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load) ? load : null;
+    private static LoadId? LoadOf(TableEntity open) =>
+        long.TryParse(open.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load) ? new(load) : null;
 
     public async Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken)
     {

@@ -8,12 +8,12 @@ namespace HibpIngest.Storage.Sql.SqlServer;
 /// A batch's accounts as rows of (load, position, alias, domain) for SqlBulkCopy, read directly from the batch's buffer. The driver accepts
 /// columns as objects only: a row costs a boxed position and a string for the alias; domains repeat and share theirs.
 /// </summary>
-internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountBatchReader.Domains domains) : DbDataReader
+internal sealed class AccountBatchReader(LoadId load, AccountBatch batch, AccountBatchReader.Domains domains) : DbDataReader
 {
     private static readonly (string Name, Type Type)[] Columns =
         [("load_id", typeof(long)), ("position", typeof(long)), ("alias", typeof(string)), ("domain", typeof(string))];
 
-    private readonly object _load = load;
+    private readonly object _load = load.Value;
     private int _row = -1;
     private int _end = batch.Count;
 
@@ -49,7 +49,7 @@ internal sealed class AccountBatchReader(long load, AccountBatch batch, AccountB
 
     public override long GetInt64(int ordinal) => ordinal switch
     {
-        0 => load,
+        0 => load.Value,
         1 => batch.FirstPosition + _row,
         _ => throw new InvalidCastException($"column {ordinal} is not a number"),
     };

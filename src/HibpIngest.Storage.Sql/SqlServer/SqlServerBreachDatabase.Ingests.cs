@@ -11,7 +11,7 @@ public sealed partial class SqlServerBreachDatabase
     private readonly AccountBatchReader.Domains _domains = new();
 
     // The load whose copies timed out, and the number of rows per copy since then.
-    private (long Load, int Rows)? _pieces;
+    private (LoadId Load, int Rows)? _pieces;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
 
@@ -37,7 +37,7 @@ public sealed partial class SqlServerBreachDatabase
             catch (CopyTimeoutException) when (rows > SqlServerOptions.SmallestCopyRows)
             {
                 var smaller = Math.Max((rows + 1) / 2, SqlServerOptions.SmallestCopyRows);
-                LogCopiedInPieces(load, rows, smaller);
+                LogCopiedInPieces(load.Value, rows, smaller);
                 rows = smaller;
                 _pieces = (load, rows);
             }
@@ -109,7 +109,7 @@ public sealed partial class SqlServerBreachDatabase
 
     // Finds the batch's slices if the previous attempt was committed and its response lost. TryAdvanceAsync has waited for any transaction
     // that held the load's row, including that attempt's, so the result can't change any more. Returns null if it was not committed.
-    private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, long load, string owner, AccountBatch batch)
+    private async Task<IReadOnlyList<Slice>?> FindCommittedAsync(SqlServerSession session, LoadId load, string owner, AccountBatch batch)
     {
         var position = await session.NumberAsync(
             "SELECT last_position FROM dbo.loads WHERE id = @load AND owner = @owner AND state = 'ingesting'", OfLoad(load), Owner(owner));
@@ -120,7 +120,7 @@ public sealed partial class SqlServerBreachDatabase
             ReadSlice, OfLoad(load), BigInt("@first", batch.FirstPosition));
         if (slices.Count == 0 || slices[0].First != batch.FirstPosition)
             return null;
-        LogWasCommitted(load, batch.LastPosition);
+        LogWasCommitted(load.Value, batch.LastPosition);
         return slices;
     }
 
@@ -128,7 +128,7 @@ public sealed partial class SqlServerBreachDatabase
     // cancelling would leave the connection in the middle of a copy. CheckConstraints: without it the copy needs ALTER permission on the
     // table. No table lock: on a table with a clustered key it is exclusive, which would block other loads' copies and purges, and saves no
     // log under full recovery, which Azure SQL always has.
-    private void CopyRows(SqlServerSession session, long load, AccountBatch batch, int rows)
+    private void CopyRows(SqlServerSession session, LoadId load, AccountBatch batch, int rows)
     {
         session.ThrowIfCancelled();
         using var bulk = new SqlBulkCopy(session.Connection, SqlBulkCopyOptions.CheckConstraints, session.Transaction)
@@ -157,7 +157,7 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    private int PieceRows(long load) => _pieces is { } pieces && pieces.Load == load ? pieces.Rows : _options.CopyRows;
+    private int PieceRows(LoadId load) => _pieces is { } pieces && pieces.Load == load ? pieces.Rows : _options.CopyRows;
 
     /// <summary>A load after its checkpoint was advanced: its slices and batches including this one, and its mark.</summary>
     private sealed record Advanced(int Slices, int Batches, int Mark);

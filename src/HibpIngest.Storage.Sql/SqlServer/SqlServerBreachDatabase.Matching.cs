@@ -86,7 +86,7 @@ public sealed partial class SqlServerBreachDatabase
         DROP TABLE #exact;
         """;
 
-    public override Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken) =>
+    public override Task<bool> MatchRowsAsync(LoadId load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             // This locks the load's row: if two workers match the same range, the second waits and then finds the range matched.
@@ -103,13 +103,13 @@ public sealed partial class SqlServerBreachDatabase
         }, cancellationToken, isLong: true);
 
     private protected override Task<LoadState?> CountPartAsync(
-        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken) => WriteAsync<LoadState?>(async session =>
+        LoadId load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken) => WriteAsync<LoadState?>(async session =>
     {
         await session.ExecuteAsync(CountPartSql, OfLoad(load), Int("@part", part), Int("@parts", parts), FromNow("@until", lease));
         return LoadState.Matching;
     }, cancellationToken, isLong: true);
 
-    private protected override async Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last)
+    private protected override async Task NotifyDomainsAsync(ISqlSession session, LoadId load, long first, long last)
     {
         Parameter[] range = [OfLoad(load), BigInt("@first", first), BigInt("@last", last)];
         await session.ExecuteAsync($"""

@@ -13,7 +13,7 @@ public sealed partial class SqlServerBreachDatabase
 
     private protected override string FirstRow => "l.purged_position + 1";
 
-    public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken) =>
+    public override Task ReadRowsAsync(LoadId load, long first, long last, AccountBatch into, CancellationToken cancellationToken) =>
         ReadAsync(async session =>
         {
             into.Clear();
@@ -28,7 +28,7 @@ public sealed partial class SqlServerBreachDatabase
             return true;
         }, cancellationToken);
 
-    public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) =>
+    public override Task<int> DeleteRowsUpToAsync(LoadId load, long position, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             // Starts at the first remaining row: otherwise each call would scan the deleted ones before it.
@@ -44,7 +44,7 @@ public sealed partial class SqlServerBreachDatabase
     /// Deletes in the order of the positions, and records the progress: a range with explicit bounds is read once, however many rows before
     /// it are deleted.
     /// </summary>
-    private protected override async Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit)
+    private protected override async Task<int> DeleteRowsAsync(ISqlSession session, LoadId load, int limit)
     {
         const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND purged_position < last_position";
         while (await session.NumberAsync(Left, OfLoad(load)) is { } after)

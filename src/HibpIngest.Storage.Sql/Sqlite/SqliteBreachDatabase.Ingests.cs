@@ -10,9 +10,9 @@ public sealed partial class SqliteBreachDatabase
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);
 
-    private static void InsertRows(SqliteSession session, long load, AccountBatch batch, CancellationToken cancellationToken)
+    private static void InsertRows(SqliteSession session, LoadId load, AccountBatch batch, CancellationToken cancellationToken)
     {
-        var first = (load << PositionBits) + batch.FirstPosition;
+        var first = RowId(load, batch.FirstPosition);
         using var insert = session.Prepare("INSERT INTO dbo.rows (id, alias, domain) VALUES (@id, @alias, @domain)");
         for (var i = 0; i < batch.Count; i++)
         {
@@ -25,7 +25,7 @@ public sealed partial class SqliteBreachDatabase
         }
     }
 
-    private static async Task<List<Slice>> InsertSlicesAsync(ISqlSession session, long load, AccountBatch batch, int sliceRows)
+    private static async Task<List<Slice>> InsertSlicesAsync(ISqlSession session, LoadId load, AccountBatch batch, int sliceRows)
     {
         var before = await session.NumberAsync("SELECT COALESCE(MAX(number), 0) FROM dbo.slices WHERE load_id = @load", OfLoad(load));
         var slices = Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, (int)before!.Value);

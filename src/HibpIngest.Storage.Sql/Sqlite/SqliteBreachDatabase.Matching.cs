@@ -25,7 +25,7 @@ public sealed partial class SqliteBreachDatabase
         LEFT JOIN load_domains d ON d.load_id = @load AND d.domain = r.domain GROUP BY r.domain
         """;
 
-    public override async Task<bool> MatchRowsAsync(long load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
+    public override async Task<bool> MatchRowsAsync(LoadId load, long after, long upTo, TimeSpan lease, CancellationToken cancellationToken)
     {
         // Rows don't change once the load is matching. They are joined here, concurrently with writers, and the result is written only if
         // the range is still to be matched.
@@ -66,7 +66,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     private protected override async Task<LoadState?> CountPartAsync(
-        long load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken)
+        LoadId load, int part, int parts, TimeSpan lease, CancellationToken cancellationToken)
     {
         // The rows are read concurrently with writers, as in MatchRowsAsync.
         var accounts = 0L;
@@ -104,7 +104,7 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
     }
 
-    private protected override Task NotifyDomainsAsync(ISqlSession session, long load, long first, long last) => session.ExecuteAsync($"""
+    private protected override Task NotifyDomainsAsync(ISqlSession session, LoadId load, long first, long last) => session.ExecuteAsync($"""
         INSERT INTO dbo.notifications (breach, subscriber, load_id, accounts, state)
         SELECT l.breach, s.id, l.id, COALESCE(d.exact, d.accounts), 'open'
         FROM dbo.loads l CROSS JOIN dbo.subscribers s JOIN dbo.load_domains d ON d.load_id = l.id AND d.domain = s.match_domain
@@ -129,7 +129,7 @@ public sealed partial class SqliteBreachDatabase
 
     // Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain. Returns null
     // if the range is not to be matched now.
-    private static async Task<Matches?> FindMatchesAsync(SqliteSession session, long load, long after, long upTo)
+    private static async Task<Matches?> FindMatchesAsync(SqliteSession session, LoadId load, long after, long upTo)
     {
         var lastSubscriber = await session.NumberAsync(
             "SELECT last_subscriber FROM dbo.loads WHERE id = @load AND matched_position = @after AND state = 'matching'",
@@ -138,7 +138,7 @@ public sealed partial class SqliteBreachDatabase
             return null;
         var matches = new Matches([], []);
         using var row = session.Prepare(
-            MatchSql, RowId("@after", load, after), RowId("@upTo", load, upTo), BigInt("@lastSubscriber", lastSubscriber));
+            MatchSql, BigInt("@after", RowId(load, after)), BigInt("@upTo", RowId(load, upTo)), BigInt("@lastSubscriber", lastSubscriber));
         while (row.Step())
         {
             if (!row.IsNull(0))

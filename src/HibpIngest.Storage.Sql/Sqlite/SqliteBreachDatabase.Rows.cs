@@ -15,7 +15,7 @@ public sealed partial class SqliteBreachDatabase
     private protected override string FirstRow =>
         "COALESCE((SELECT MIN(id) FROM dbo.rows WHERE id > l.id << 40 AND id < (l.id + 1) << 40) - (l.id << 40), l.last_position + 1)";
 
-    public override Task ReadRowsAsync(long load, long first, long last, AccountBatch into, CancellationToken cancellationToken)
+    public override Task ReadRowsAsync(LoadId load, long first, long last, AccountBatch into, CancellationToken cancellationToken)
     {
         into.Clear();
         into.FirstPosition = first;
@@ -24,7 +24,7 @@ public sealed partial class SqliteBreachDatabase
             {
                 using var row = ((SqliteSession)session).Prepare(
                     Limit("alias, domain FROM dbo.rows WHERE id BETWEEN @first AND @last ORDER BY id"),
-                    RowId("@first", load, first), RowId("@last", load, last), BigInt("@limit", into.Capacity));
+                    BigInt("@first", RowId(load, first)), BigInt("@last", RowId(load, last)), BigInt("@limit", into.Capacity));
                 while (row.Step())
                     into.Add(row.Blob(0), row.Blob(1));
                 return Task.FromResult(true);
@@ -32,19 +32,19 @@ public sealed partial class SqliteBreachDatabase
             cancellationToken);
     }
 
-    public override Task<int> DeleteRowsUpToAsync(long load, long position, CancellationToken cancellationToken) => WriteAsync(
+    public override Task<int> DeleteRowsUpToAsync(LoadId load, long position, CancellationToken cancellationToken) => WriteAsync(
         async session => await session.AnyAsync("SELECT 1 FROM dbo.loads WHERE id = @load AND removing = 1", OfLoad(load))
             ? await session.ExecuteAsync(
                 "DELETE FROM dbo.rows WHERE id BETWEEN @first AND @last",
-                RowId("@first", load, 0), RowId("@last", load, Math.Min(position, MaxPosition)))
+                BigInt("@first", RowId(load, 0)), BigInt("@last", RowId(load, Math.Min(position, MaxPosition))))
             : 0,
         cancellationToken);
 
-    private protected override Task<int> DeleteRowsAsync(ISqlSession session, long load, int limit) => session.ExecuteAsync(
+    private protected override Task<int> DeleteRowsAsync(ISqlSession session, LoadId load, int limit) => session.ExecuteAsync(
         $"DELETE FROM dbo.rows WHERE id IN ({Limit($"id FROM dbo.rows WHERE {RowsOfLoad} ORDER BY id")})",
         OfLoad(load), BigInt("@limit", limit));
 
-    private static Parameter RowId(string name, long load, long position) => BigInt(name, (load << PositionBits) + position);
+    private static long RowId(LoadId load, long position) => (load.Value << PositionBits) + position;
 
     private protected override async Task<SliceBefore?> UpdateSliceAsync(
         ISqlSession session, string set, string condition, Parameter[] parameters)

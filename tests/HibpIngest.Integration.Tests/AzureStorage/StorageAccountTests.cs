@@ -295,7 +295,7 @@ public sealed class StorageAccountTests
             listed.Add(alias);
         Assert.Equal(["anna", "b+rt"], listed);
         await store.Register.CreateAsync(CancellationToken.None);
-        await store.Register.MarkOpenAsync(1, CancellationToken.None);
+        await store.Register.MarkOpenAsync(new(1), CancellationToken.None);
         Assert.Single(await store.Register.ListOpenAsync(CancellationToken.None));
         await store.Blobs.CreateAsync(CancellationToken.None);
         await store.Blobs.WriteSmallAsync("a.json", "{}"u8.ToArray(), CancellationToken.None);

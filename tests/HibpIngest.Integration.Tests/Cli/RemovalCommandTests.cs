@@ -60,12 +60,12 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     public async Task Repair_deletes_the_leftovers_of_removed_loads_that_verify_reports()
     {
         // As after restoring a database from before the load.
-        var entry = (await _rig.Context.Database.GetJournalEntryAsync(1, None))!;
+        var entry = (await _rig.Context.Database.GetJournalEntryAsync(new(1), None))!;
         await _rig.Context.Database.BeginRemovalAsync("Adobe", None);
         await _rig.Context.Log.WriteAsync(
             JournalNames.Folder(entry) + JournalNames.Removed,
             RemovedDocument.Of(entry, (await _rig.Context.Database.GetIdentityAsync(None))!.Id).ToJson(), None);
-        await _rig.Context.Database.FinishRemovalAsync(1, None);
+        await _rig.Context.Database.FinishRemovalAsync(new(1), None);
         Assert.Equal(10, (await _rig.TableAsync()).Count);
 
         var verified = await RunAsync("log", "verify");

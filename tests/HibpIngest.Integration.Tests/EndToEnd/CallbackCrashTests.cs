@@ -68,7 +68,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         {
             foreach (var client in (NewClient[])[all, some])
             {
-                var delivery = new CallbackKey(client.Client.Number, 1, slice.Number);
+                var delivery = new CallbackKey(client.Client.Number, new(1), slice.Number);
                 Assert.True(await rig.Context.Callbacks.ReadAsync(delivery, None) is null, where);
             }
         }

@@ -65,7 +65,7 @@ public sealed class CallbackTests
         Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
         Assert.All((await rig.Stores.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
         // Delivered content is deleted.
-        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(half.Client.Number, 1, 1), None));
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(half.Client.Number, new(1), 1), None));
 
         // Repeating every slice and its messages changes nothing.
         var before = rig.Caller.Calls.Count;
@@ -290,7 +290,7 @@ public sealed class CallbackTests
         await one.RunAsync(first!, None);
         await rig.Context.Get<MailOperations>().HoldAsync("X", None);
         await other.RunAsync(second!, None);
-        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, new(1), 1), None));
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
@@ -306,15 +306,15 @@ public sealed class CallbackTests
         var stays = await rig.AddAsync("stays", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await rig.RunToEndAsync();
-        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, new(1), 1), None));
         await rig.Context.Clients.RemoveAsync(client.Client.Number, None);
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();
-        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, 1, 1), None));
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, new(1), 1), None));
         Assert.Equal(30, (await rig.CallsAsync(1)).Open);
 
         await rig.Context.Get<RemoveBreach>().RunAsync("X", null, None);
-        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, 1, 1), None));
+        Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, new(1), 1), None));
         var calls = rig.Caller.Calls.Count;
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();

@@ -177,7 +177,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await LoadAsync(rig, "Gone", 0, 60);
         await LoadAsync(rig, "Old", 30, 60);
         if (purged)
-            await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: true, null, None);
         // The whole removal runs after a page was read and before it is written.
         var removed = false;
         var hooks = new HookedPorts(async (_, what) =>
@@ -245,7 +245,7 @@ public sealed class FillTests(ITestOutputHelper output)
     {
         var id = 1_000 + mark;
         await rig.Context.Database.StartLoadAsync(
-            new NewLoad(id, $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options.Ingest)), None);
+            new NewLoad(new(id), $"M{mark}", new BlobVersion($"M{mark}.zip", "\"1\""), LoadStart.NewSettings(rig.Options.Ingest)), None);
         await rig.ExecuteAsync($"UPDATE loads SET mark = {mark} WHERE id = {id}");
         foreach (var account in PipelineRig.Expected(first, count))
         {

@@ -152,7 +152,7 @@ public sealed class FormatTests
             UPDATE loads SET settings = replace(settings, '"ExtractorVersion":2', '"ExtractorVersion":1'),
                 checkpoint_json = replace(checkpoint_json, '"ByRule":[0,0,0,0,0,0,0,0,0]', '"ByRule":[0,0,0,0,0,0,0,0]')
             """);
-        await rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 1), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Settings.ExtractorVersion));
         Assert.Equal(["a@example.com", "somebody@example.com"], (await rig.TableAsync()).Keys.Order());
@@ -166,7 +166,7 @@ public sealed class FormatTests
         await rig.DropAsync("Later.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
         await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
         await rig.ExecuteAsync("UPDATE loads SET settings = replace(settings, '\"ExtractorVersion\":2', '\"ExtractorVersion\":3')");
-        await rig.Context.Get<ResumeLoad>().RunAsync(3, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(3), restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Contains("hibp load resume 3 --restart", (await rig.LoadAsync(3)).Error, StringComparison.Ordinal);
     }

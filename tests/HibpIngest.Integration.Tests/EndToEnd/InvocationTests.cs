@@ -55,7 +55,7 @@ public sealed class InvocationTests
         Assert.Contains("hibp load resume 1", failed.Error, StringComparison.Ordinal);
 
         rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
-        await rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 1_000L), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Accounts));
         Assert.Equal(PipelineRig.Expected(0, 1_000).Order(), (await rig.TableAsync()).Keys.Order());

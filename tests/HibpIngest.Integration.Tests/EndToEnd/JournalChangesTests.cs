@@ -21,7 +21,7 @@ public sealed class JournalChangesTests
         Assert.All(await DocumentsAsync(rig), document => Assert.True(document.Metadata.GetProperty("IsSensitive").GetBoolean()));
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
         Assert.All(await DocumentsAsync(rig), document => Assert.False(document.Hidden));
-        await rig.Context.Get<AssignLoad>().RunAsync(2, "Bold", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(new(2), "Bold", None);
         Assert.Equal(["Adobe", "Bold"], (await DocumentsAsync(rig)).Select(document => document.Breach));
         Assert.Equal(0, (await rig.DepthsAsync())[QueueNames.Journal]);
     }

@@ -123,13 +123,13 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Equal(1, (await rig.Context.Register.GetReadLayoutAsync(None))!.Id);
 
         // A slice that runs again writes to it by itself.
-        await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
+        await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, None);
         await rig.Context.Get<Sweep>().RunAsync(None);
         await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
             new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
         await rig.RunToEndAsync();
         Assert.Equal((Wide, false, Accounts - 50L), (await ShowAsync(operations))[1]);
-        await rig.Context.Database.RequeueSlicesAsync(1, null, failedOnly: false, None);
+        await rig.Context.Database.RequeueSlicesAsync(new(1), null, failedOnly: false, None);
         foreach (var slice in new[] { 1, 2, 3 })
         {
             await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
@@ -152,7 +152,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await LoadAsync(rig, "Adobe", 0, Accounts);
         await LoadAsync(rig, "Bold", 100, 60);
         if (purged)
-            await rig.Context.Get<PurgeLoad>().RunAsync(1, true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(new(1), true, null, None);
         // Interrupted midway, it resumes.
         var calls = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && ++calls == 40
@@ -250,8 +250,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("other", null, None));
 
         // A slice that began earlier still writes to it.
-        await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, None);
-        var work = await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromDays(3650), 5, None);
+        await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, None);
+        var work = await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromDays(3650), 5, None);
         Assert.Equal(2, work!.Layouts.Layouts.Count);
         var dropping = operations.DropAsync(Wide, null, None);
         var beginsToWait = clock.AdvanceUntilAsync(dropping, TimeSpan.FromSeconds(1));
@@ -259,9 +259,9 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             await Task.Yield();
         Assert.False(dropping.IsCompleted);
         Assert.Contains("accountswide", await TablesAsync(rig));
-        var ended = await rig.Context.Database.CompleteSliceAsync(1, 1, "another", 50, work.Layouts.Version, None);
+        var ended = await rig.Context.Database.CompleteSliceAsync(new(1), 1, "another", 50, work.Layouts.Version, None);
         Assert.Equal("1", Assert.Single(ended.Layouts!.Layouts).Name);
-        Assert.True((await rig.Context.Database.CompleteSliceAsync(1, 1, "another", 50, ended.Layouts.Version, None)).IsDone);
+        Assert.True((await rig.Context.Database.CompleteSliceAsync(new(1), 1, "another", 50, ended.Layouts.Version, None)).IsDone);
         await beginsToWait.WaitAsync(TimeSpan.FromMinutes(2));
         await dropping;
 

@@ -59,11 +59,11 @@ public sealed class LogTests
             "Adobe Systems", load.Document!.Metadata.GetProperty("Title").GetString()));
 
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None);
-        Assert.Equal([1L, 2], (await rig.Context.Register.ListOpenAsync(None)).Select(open => open.Load).Order());
+        Assert.Equal([1L, 2], (await rig.Context.Register.ListOpenAsync(None)).Select(open => open.Load.Value).Order());
         await rig.RunToEndAsync();
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), load => Assert.True(load.Document!.Hidden));
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Adobe", false, None);
-        await rig.Context.Get<AssignLoad>().RunAsync(2, "Bold", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(new(2), "Bold", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<Sweep>().RunAsync(None);
         var logged = await LogContent.ReadAsync(rig.Context.Log);
@@ -90,7 +90,7 @@ public sealed class LogTests
         await rig.Context.Get<Sweep>().RunAsync(None);
 
         // Another load's segment is in its place.
-        var entry = (await rig.Context.Database.GetJournalEntryAsync(1, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(new(1), None))!;
         var name = JournalNames.Segment(JournalNames.Folder(entry), 201);
         await using (var other = await StartAsync())
         {
@@ -119,11 +119,11 @@ public sealed class LogTests
         await using var rig = await StartAsync();
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var entry = (await rig.Context.Database.GetJournalEntryAsync(1, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(new(1), None))!;
         await rig.Context.Get<WriteJournal>().RunAsync(entry, null, None);
         var before = await ListAsync(rig);
         await rig.ExecuteAsync("UPDATE log_segments SET bytes = NULL; UPDATE loads SET logged_version = NULL");
-        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(1, None))!, null, None);
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(new(1), None))!, null, None);
         Assert.Equal(before, await ListAsync(rig));
         Assert.True((await rig.LoadAsync(1)).IsJournaled);
     }
@@ -140,7 +140,7 @@ public sealed class LogTests
             [(1, JournaledState.Replaced), (2, JournaledState.Counts), (3, JournaledState.Counts)],
             (await LogContent.ReadAsync(rig.Context.Log)).Select(load => (load.Load, load.State)));
         // Removing the replacing load doesn't bring the replaced one back.
-        await rig.Context.Get<AssignLoad>().RunAsync(2, "Dust", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(new(2), "Dust", None);
         await rig.RunToEndAsync();
         await rig.Context.Get<RemoveBreach>().RunAsync("Dust", null, None);
         Assert.Equal(
@@ -155,7 +155,7 @@ public sealed class LogTests
         await LoadAsync(rig, "Bold.zip", 0);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
-        var entry = (await rig.Context.Database.GetJournalEntryAsync(2, None))!;
+        var entry = (await rig.Context.Database.GetJournalEntryAsync(new(2), None))!;
         // The breach is removed just before the second segment is committed.
         var uploads = 0;
         var log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, async method =>
@@ -170,7 +170,7 @@ public sealed class LogTests
                 logged.Select(one => (one.Load, one.State, one.Segments)));
         Assert.Equal([JournalNames.Removed], logged[1].Documents);
         var removed = await rig.Context.Get<RemoveBreach>().RunAsync("Bold", null, None);
-        Assert.Equal([1L], removed.Loads);
+        Assert.Equal([new(1)], removed.Loads);
         Assert.All(await LogContent.ReadAsync(rig.Context.Log), one => Assert.Equal([JournalNames.Removed], one.Documents));
         Assert.Empty(await rig.TableAsync());
     }
@@ -182,9 +182,9 @@ public sealed class LogTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Rows))));
         await RunWithoutLogAsync(rig);
         var (purge, requeue) = (rig.Context.Get<PurgeLoad>(), rig.Context.Get<RequeueSlices>());
-        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
-        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(1, withoutJournal: true, null, None));
-        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(1, None))!, null, None);
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(new(1), withoutJournal: false, null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => purge.RunAsync(new(1), withoutJournal: true, null, None));
+        await rig.Context.Get<WriteJournal>().RunAsync((await rig.Context.Database.GetJournalEntryAsync(new(1), None))!, null, None);
 
         // One flipped bit anywhere in a segment.
         var name = (await ListAsync(rig)).Select(blob => blob.Name)
@@ -195,16 +195,17 @@ public sealed class LogTests
             var damaged = whole.ToArray();
             damaged[at] ^= 4;
             await ReplaceAsync(rig, name, damaged);
-            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
+            var refused = await Assert.ThrowsAsync<DamagedSegmentException>(
+                () => purge.RunAsync(new(1), withoutJournal: false, null, None));
             Assert.Contains(name, refused.Message, StringComparison.Ordinal);
         }
         await ReplaceAsync(rig, name, whole[..^1]);
-        await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
+        await Assert.ThrowsAsync<DamagedSegmentException>(() => purge.RunAsync(new(1), withoutJournal: false, null, None));
         await rig.Context.Log.DeleteAsync(name, None);
-        await Assert.ThrowsAnyAsync<HibpException>(() => purge.RunAsync(1, withoutJournal: false, null, None));
+        await Assert.ThrowsAnyAsync<HibpException>(() => purge.RunAsync(new(1), withoutJournal: false, null, None));
         Assert.Equal(Rows, await CountAsync(rig, "rows"));
         await ReplaceAsync(rig, name, whole);
-        Assert.Equal(Rows, await purge.RunAsync(1, withoutJournal: false, null, None));
+        Assert.Equal(Rows, await purge.RunAsync(new(1), withoutJournal: false, null, None));
         Assert.Equal(0, await CountAsync(rig, "rows"));
 
         // Half of the table is lost and restored from the log; no subscriber is notified again.
@@ -230,9 +231,9 @@ public sealed class LogTests
         await LoadAsync(rig, "Adobe.zip", 0);
         Assert.Empty(await ListAsync(rig));
         var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: false, null, None));
+            () => rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: false, null, None));
         Assert.Contains("--without-log", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(Rows, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None));
+        Assert.Equal(Rows, await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: true, null, None));
         await rig.Context.Get<Sweep>().RunAsync(None);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }

@@ -246,7 +246,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(load), restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -271,7 +271,7 @@ public sealed class NotifyTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', failed.Error!);
-        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(load), restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
         Assert.Single(rig.Mails());
@@ -283,7 +283,8 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync();
         var load = await MatchingAsync(rig);
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
+        Assert.True(
+            await rig.Context.Database.TryClaimLoadAsync(new(load), LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
@@ -329,7 +330,7 @@ public sealed class NotifyTests
         foreach (var slice in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
             await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, slice.Body, None);
         calls.Clear();
-        var load = Assert.Single(await rig.LoadsAsync()).Id;
+        var load = Assert.Single(await rig.LoadsAsync()).Id.Value;
         await dispatcher.DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
         Assert.Equal([nameof(ILoads.GetLoadAsync), nameof(ILoads.GetLoadAsync)], Reads());
 
@@ -345,7 +346,7 @@ public sealed class NotifyTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 5))), """{"notify":"hold"}""");
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Held, (await rig.LoadAsync(1)).State);
-        await rig.Context.Database.FailLoadAsync(1, owner: null, "a fault", superseded: false, None);
+        await rig.Context.Database.FailLoadAsync(new(1), owner: null, "a fault", superseded: false, None);
         await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"send"}""");
         await rig.RunToEndAsync();
 
@@ -506,7 +507,7 @@ public sealed class NotifyTests
         }
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.Equal(LoadState.Matching, load.State);
-        return load.Id;
+        return load.Id.Value;
     }
 
     /// <summary>Crashes the process at this call; later calls fail.</summary>

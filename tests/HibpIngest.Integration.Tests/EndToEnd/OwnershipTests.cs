@@ -25,7 +25,7 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var version = await rig.DropAsync("X.zip", _zip);
         var load = await StartAsync(rig, version);
-        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryClaimLoadAsync(new(load), "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
 
         // The blob's event, as the Functions host redelivers it after the crash.
         var (queues, sent) = Observe(rig);
@@ -46,7 +46,7 @@ public sealed class OwnershipTests
     {
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
-        Assert.True(await rig.Context.Database.TryClaimLoadAsync(load, "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.TryClaimLoadAsync(new(load), "dead", rig.Options.Ingest.LoadLease, CancellationToken.None));
         // Another load's message, hidden for an hour.
         await rig.Context.Queues.Get(QueueNames.Ingest).SendAsync(
             new IngestMessage { Load = 77 }.ToJson(), TimeSpan.FromHours(1), CancellationToken.None);
@@ -76,7 +76,7 @@ public sealed class OwnershipTests
         {
             Assert.True(
                 await rig.Context.Database.TryClaimLoadAsync(
-                    load, $"dead {attempt}", rig.Options.Ingest.LoadLease, CancellationToken.None));
+                    new(load), $"dead {attempt}", rig.Options.Ingest.LoadLease, CancellationToken.None));
             _time.Advance(rig.Options.Ingest.LoadLease);
         }
         await rig.Context.Get<MessageDispatcher>().DispatchAsync(
@@ -86,7 +86,7 @@ public sealed class OwnershipTests
         Assert.Contains("5 times", failed.Error, StringComparison.Ordinal);
         Assert.Contains($"hibp load resume {load}", failed.Error, StringComparison.Ordinal);
 
-        await rig.Context.Get<ResumeLoad>().RunAsync(load, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(load), restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         Assert.Equal((LoadState.Done, 300L), ((await rig.LoadAsync(load)).State, (await rig.LoadAsync(load)).Accounts));
     }
@@ -124,7 +124,8 @@ public sealed class OwnershipTests
             {
                 _time.Advance(rig.Options.Ingest.LoadLease);
                 Assert.True(
-                    await rig.Context.Database.TryClaimLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
+                    await rig.Context.Database.TryClaimLoadAsync(
+                        new(load), "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
                 throw new InvalidOperationException("a defect of the loser's");
             }),
         };
@@ -132,7 +133,7 @@ public sealed class OwnershipTests
             QueueNames.Ingest, new IngestMessage { Load = load }.ToJson(), CancellationToken.None);
         var found = await rig.LoadAsync(load);
         Assert.Equal((LoadState.Ingesting, (string?)null), (found.State, found.Error));
-        Assert.True(await rig.Context.Database.RenewLoadAsync(load, "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
+        Assert.True(await rig.Context.Database.RenewLoadAsync(new(load), "winner", rig.Options.Ingest.LoadLease, CancellationToken.None));
     }
 
     [Fact]
@@ -201,7 +202,7 @@ public sealed class OwnershipTests
         rig.Options.Ingest.DedupeCap = 1_000;
         var restarted = await rig.Context.Get<ResumeLoad>().RunAsync(load.Id, restart: true, null, CancellationToken.None);
         await rig.RunToEndAsync();
-        Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id)).State);
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(restarted.Id.Value)).State);
     }
 
     [Fact]
@@ -235,7 +236,7 @@ public sealed class OwnershipTests
         Assert.Empty(sent);
 
         // Resuming the load doesn't load it either.
-        await rig.Context.Get<ResumeLoad>().RunAsync(2, restart: false, null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(2), restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
         await AssertRefusedAsync(load: 2);
         Assert.Empty(await rig.TableAsync());
@@ -263,8 +264,8 @@ public sealed class OwnershipTests
         Assert.True(loads[0].Superseded);
         Assert.Contains("replaced", loads[0].Error, StringComparison.Ordinal);
         await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, null, CancellationToken.None));
-        Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
+            () => rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, null, CancellationToken.None));
+        Assert.Null(await rig.Context.Database.BeginSliceAnyAsync(new(1), 1));
         Assert.Empty(await rig.FindAsync("user0@example.com"));
         Assert.Single(await rig.FindAsync("user1002@example.com"));
     }
@@ -274,7 +275,7 @@ public sealed class OwnershipTests
     private static async Task<long> StartAsync(PipelineRig rig, BlobVersion version)
     {
         var load = await rig.Context.Get<LoadStart>().RunAsync(version, heldBecause: null, CancellationToken.None);
-        return load.Id;
+        return load.Id.Value;
     }
 
     /// <summary>Returns the real queues, and a list of what is sent to them from now on.</summary>

@@ -183,7 +183,7 @@ public sealed class PipelineTests
         await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), CancellationToken.None);
         await rig.Context.Get<ResumeLoad>().RunAsync(failed.Id, restart: false, null, CancellationToken.None);
         await rig.RunToEndAsync();
-        Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id)).State);
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id.Value)).State);
         Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", CancellationToken.None))!.Metadata.Title);
     }
 
@@ -320,12 +320,12 @@ public sealed class PipelineTests
         var resume = rig.Context.Get<ResumeLoad>();
         await resume.RunAsync(load.Id, restart: false, "wrong", CancellationToken.None);
         await rig.RunToEndAsync();
-        Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id)).State);
+        Assert.Equal(LoadState.Failed, (await rig.LoadAsync(load.Id.Value)).State);
 
         await resume.RunAsync(load.Id, restart: false, "correct horse", CancellationToken.None);
         Assert.NotNull(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
         await RigWithKeyAsync(rig, key); // another process, with the key
-        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load.Id)).State);
+        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load.Id.Value)).State);
         Assert.Equal(300, (await rig.TableAsync()).Count);
         Assert.Null(await rig.Context.Database.GetPasswordAsync(load.Blob, CancellationToken.None));
 
@@ -391,7 +391,7 @@ public sealed class PipelineTests
     private static async Task<List<string>> RowsAsync(PipelineRig rig)
     {
         var rows = new AccountBatch(100_000);
-        await rig.Context.Database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
+        await rig.Context.Database.ReadRowsAsync(new(1), 1, 100_000, rows, CancellationToken.None);
         return [.. Enumerable.Range(0, rows.Count).Select(
             i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
     }

@@ -56,7 +56,7 @@ public sealed class PublishingTests
         Assert.Equal(["X"], await FindAsync(rig, 149));
         Assert.Equal(["b1"], (await rig.TableAsync())["user0@example.com"]);
         var loads = await rig.LoadsAsync();
-        Assert.Equal([2L, null], loads.Select(load => load.ReplacedBy));
+        Assert.Equal([2L, null], loads.Select(load => load.ReplacedBy?.Value));
         Assert.Equal([2], (await rig.Context.Database.GetBreachAsync("X", None))!.Marks);
     }
 
@@ -95,7 +95,7 @@ public sealed class PublishingTests
         // Commands that don't set up stores are refused too.
         await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<StoreSetup>().CheckAsync(None));
         // A host that is running meanwhile stops as well, before it sends anything.
-        await rig.Context.Register.MarkOpenAsync(1, None);
+        await rig.Context.Register.MarkOpenAsync(new(1), None);
         await Assert.ThrowsAsync<StoreMismatchException>(() => restored.Get<Sweep>().RunAsync(None));
 
         var (ids, started) = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
@@ -151,7 +151,7 @@ public sealed class PublishingTests
         Directory.Delete(rig.MailFolder, recursive: true);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Empty(rig.Mails());
-        Assert.Equal(LoadState.Held, (await restored.Database.GetLoadAsync(1, None))!.State);
+        Assert.Equal(LoadState.Held, (await restored.Database.GetLoadAsync(new(1), None))!.State);
     }
 
     [Theory]
@@ -262,7 +262,7 @@ public sealed class PublishingTests
         Assert.Null((await rig.Context.Database.GetBreachAsync("dump", None))!.Metadata.Title);
         Assert.Single(rig.Mails());
 
-        Assert.Equal("Secret", (await rig.Context.Get<AssignLoad>().RunAsync(2, "secret", None)).Breach);
+        Assert.Equal("Secret", (await rig.Context.Get<AssignLoad>().RunAsync(new(2), "secret", None)).Breach);
         secret = (await rig.Context.Database.GetBreachAsync("Secret", None))!;
         Assert.Equal([1, 2], secret.Marks);
         Assert.Equal((BreachFlags.Sensitive, "Ours"), (secret.Metadata.Flags, secret.Metadata.Title));

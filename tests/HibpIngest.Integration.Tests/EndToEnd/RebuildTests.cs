@@ -196,7 +196,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 = (100, 50, RangesMode.On), storageAccounts: 2);
         await LoadAsync(rig, "Adobe", 0, 60);
         await LoadAsync(rig, "Bold", 40, 60);
-        await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, None);
+        await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: true, null, None);
         var rebuild = rig.OpenContext().Get<RebuildLayout>();
         var lost = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
         Assert.Contains("SQL has purged the rows of loads 1, and the journal doesn't have them", lost.Message, StringComparison.Ordinal);
@@ -246,7 +246,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Held, (await rig.LoadsAsync())[^1].State);
         await rig.Context.Get<RemoveBreach>().RunAsync("Gone", null, None);
-        await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: false, null, None);
+        await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: false, null, None);
     }
 
     private static RebuildOrder Order(int storageAccounts) => new(Wide)

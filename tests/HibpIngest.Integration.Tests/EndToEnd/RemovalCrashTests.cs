@@ -57,9 +57,9 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Other"));
         var logged = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal(
-            (JournaledState.Counts, New), logged.Where(one => one.Load == other.Id).Select(
+            (JournaledState.Counts, New), logged.Where(one => one.Load == other.Id.Value).Select(
                 one => (one.State, one.Accounts.Count)).Single());
-        Assert.All(logged.Where(one => one.Load != other.Id), one => Assert.Equal([JournalNames.Removed], one.Documents));
+        Assert.All(logged.Where(one => one.Load != other.Id.Value), one => Assert.Equal([JournalNames.Removed], one.Documents));
         Assert.Equal(New, logged.Sum(one => one.Accounts.Count));
     }
 }

@@ -45,13 +45,13 @@ public sealed class RemovalTests
         Assert.InRange(left, 1, Accounts - 1);
         var open = Assert.Single(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Equal("Adobe", open.Breach);
-        Assert.Equal([1L], open.Loads);
+        Assert.Equal([new(1)], open.Loads);
         Assert.InRange(open.Part, 0.01, 0.99);
 
         var progress = new Reports();
         var result = await RemoveAsync(rig.OpenContext(), "adobe", progress, None);
         Assert.Equal(("Adobe", (long)left), (result.Breach, result.Entities));
-        Assert.Equal([1L], result.Loads);
+        Assert.Equal([new(1)], result.Loads);
         Assert.Empty(result.RemainingLoads);
         Assert.Empty(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Empty(await rig.TableAsync());
@@ -101,8 +101,8 @@ public sealed class RemovalTests
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
         await ClaimAsync(rig, QueueNames.Ingest, 1);
-        await rig.Context.Database.FailLoadAsync(1, owner: null, "bad", superseded: false, None);
-        Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(1, 1));
+        await rig.Context.Database.FailLoadAsync(new(1), owner: null, "bad", superseded: false, None);
+        Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(new(1), 1));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
 
         var looks = 0;
@@ -112,7 +112,7 @@ public sealed class RemovalTests
             {
                 // Writes made before the removal took effect.
                 var rows = new AccountBatch(4);
-                await rig.Context.Database.ReadRowsAsync(1, 1, 4, rows, None);
+                await rig.Context.Database.ReadRowsAsync(new(1), 1, 4, rows, None);
                 for (var i = 0; i < rows.Count; i++)
                 {
                     await rig.Context.Table.UpsertAsync(
@@ -196,7 +196,7 @@ public sealed class RemovalTests
         await ShareMarkAsync(rig, "Adobe.2.zip");
         Assert.All((await rig.TableAsync()).Values, marks => Assert.Equal(["b1"], marks));
         for (var load = 1; load <= purgedLoads; load++)
-            await rig.Context.Get<PurgeLoad>().RunAsync(load, withoutJournal: true, null, None);
+            await rig.Context.Get<PurgeLoad>().RunAsync(new(load), withoutJournal: true, null, None);
         // Interrupted after the first load is removed; then another load arrives.
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -206,8 +206,8 @@ public sealed class RemovalTests
         await Assert.ThrowsAsync<CrashException>(() => RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None));
         await LoadAsync(rig, "Adobe", FirstOfNew, New);
         var result = await RemoveAsync(rig.OpenContext(), "Adobe", null, None);
-        Assert.Equal([2L], result.Loads);
-        Assert.Equal([3L], result.RemainingLoads);
+        Assert.Equal([new(2)], result.Loads);
+        Assert.Equal([new(3)], result.RemainingLoads);
         Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), (await rig.TableAsync()).Keys.Order());
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b1"));
     }
@@ -250,7 +250,7 @@ public sealed class RemovalTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, 100);
-        Assert.Equal(60, await rig.Context.Database.PurgeRowsAsync(1, 60, None));
+        Assert.Equal(60, await rig.Context.Database.PurgeRowsAsync(new(1), 60, None));
         Assert.Equal(100, (await RemoveAsync(rig.Context, "Adobe", null, None)).Entities);
         Assert.Empty(await rig.TableAsync());
         Assert.Equal(0, await CountAsync(rig, "rows"));

@@ -22,13 +22,13 @@ public sealed class RepairRemovedTests
         // An incomplete removal is left to 'breach remove'.
         await LoadAsync(rig, "Cold", 5, 10);
         await rig.Context.Database.BeginRemovalAsync("Cold", None);
-        await WriteRemovedAsync(rig, 3);
+        await WriteRemovedAsync(rig, new(3));
         Assert.NotEqual(expected, await ContentAsync(rig, wide));
 
         var repair = rig.OpenContext().Get<RepairRemoved>();
         var plan = await repair.PlanAsync(all: false, None);
         var load = Assert.Single(plan.Loads);
-        Assert.Equal((2, 2), (load.Load, load.Mark));
+        Assert.Equal((2, 2), (load.Load.Value, load.Mark));
         Assert.True(load.Blobs > 0);
         Assert.Contains("load 3 of Cold is being removed: 'hibp breach remove Cold' completes that", plan.Skipped);
         var lines = new Lines();
@@ -112,7 +112,7 @@ public sealed class RepairRemovedTests
         await rig.Context.Database.FinishRemovalAsync(load.Id, None);
     }
 
-    private static async Task WriteRemovedAsync(PipelineRig rig, long load)
+    private static async Task WriteRemovedAsync(PipelineRig rig, LoadId load)
     {
         var entry = (await rig.Context.Database.GetJournalEntryAsync(load, None))!;
         var store = (await rig.Context.Database.GetIdentityAsync(None))!.Id;

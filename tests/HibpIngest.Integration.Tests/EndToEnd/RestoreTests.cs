@@ -66,9 +66,9 @@ public sealed class RestoreTests(ITestOutputHelper output)
         async Task StepAsync(PipelineParts context, params string[] addresses) =>
             await context.Get<SubscriberOperations>().RemoveAsync(addresses, [], SuppressionReason.Forgotten, None);
         var before = rig.OpenContext() with { SuppressionKey = key };
-        Assert.Equal(2, (await before.Database.ListNotificationsAsync(1, 1, 10, None)).Count);
+        Assert.Equal(2, (await before.Database.ListNotificationsAsync(new(1), 1, 10, None)).Count);
         await StepAsync(before, one, "nobody@example.net");
-        Assert.Equal(two, Assert.Single(await before.Database.ListNotificationsAsync(1, 1, 10, None)).Email);
+        Assert.Equal(two, Assert.Single(await before.Database.ListNotificationsAsync(new(1), 1, 10, None)).Email);
 
         // No load came since the backup: a host that starts detects this by itself, and one without the key doesn't start.
         await rig.RestoreAsync(quiet);
@@ -77,7 +77,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await restarted.Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal([two], await restarted.Database.ListSubscribersAsync(None).Select(subscription => subscription.Email).ToListAsync());
         Assert.Equal(2, (await restarted.Database.ListSuppressionsAsync(None)).Count);
-        Assert.Equal(two, Assert.Single(await restarted.Database.ListNotificationsAsync(1, 1, 10, None)).Email);
+        Assert.Equal(two, Assert.Single(await restarted.Database.ListNotificationsAsync(new(1), 1, 10, None)).Email);
 
         // If loads came since, the operator's command handles it.
         await rig.RestoreAsync(quiet);
@@ -223,7 +223,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await other.DropAsync("Adobe.zip", Zip(0), """{"Title":"Adobe Systems"}""");
         await other.RunToEndAsync();
         var again = (await other.LoadsAsync())[^1];
-        Assert.True(again is { Breach: "Adobe", State: LoadState.Held } && again.Id > highest.Load && again.Mark > highest.Mark);
+        Assert.True(again is { Breach: "Adobe", State: LoadState.Held } && again.Id.Value > highest.Load && again.Mark > highest.Mark);
         Assert.Empty(other.Mails());
     }
 
@@ -334,7 +334,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await raw.AssertShowsAsync("hidden and missing", "Dust", "Elk");
         // The zip without a load is loaded again, and held.
         Assert.Equal(1, moved.Loads);
-        Assert.Null(await fresh.Database.GetJournalEntryAsync(1, None));
+        Assert.Null(await fresh.Database.GetJournalEntryAsync(new(1), None));
         await PipelineRig.RunToEndAsync(fresh);
         await fresh.Get<Sweep>().RunAsync(None);
         await PipelineRig.RunToEndAsync(fresh);
@@ -398,7 +398,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await StepAsync(() => LoadAsync(rig, "Forum.2.zip", 320));
         await StepAsync(() => rig.Context.Get<RemoveBreach>().RunAsync("Old", null, None));
         await StepAsync(() => LoadAsync(rig, "Old.zip", 340)); // uploaded again
-        await StepAsync(() => rig.Context.Get<PurgeLoad>().RunAsync(8, withoutJournal: false, null, None));
+        await StepAsync(() => rig.Context.Get<PurgeLoad>().RunAsync(new(8), withoutJournal: false, null, None));
         await StepAsync(async () =>
         {
             // Assigned to another breach; its zip was half processed at a backup.

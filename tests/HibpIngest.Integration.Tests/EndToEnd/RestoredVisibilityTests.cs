@@ -50,7 +50,7 @@ public sealed class RestoredVisibilityTests
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Shy", true, None);
         await rig.RunToEndAsync();
         var backup = await rig.BackUpAsync("before");
-        await rig.Context.Get<AssignLoad>().RunAsync(1, "Shy", None);
+        await rig.Context.Get<AssignLoad>().RunAsync(new(1), "Shy", None);
         await RestoreAsync(rig, backup);
         await AssertPublicAsync(rig);
         await RestoreAsync(rig, null);

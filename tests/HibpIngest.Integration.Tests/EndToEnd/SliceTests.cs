@@ -24,7 +24,8 @@ public sealed class SliceTests(ITestOutputHelper output)
     {
         await using var rig = await IngestedAsync(OneSlice);
         Assert.Null(
-            (await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!.HeldUntil);
+            (await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!
+                .HeldUntil);
         var table = new RecordingTable(rig.Context.Table);
         await DispatchAsync(rig.Context.WithTable(table));
 
@@ -67,13 +68,13 @@ public sealed class SliceTests(ITestOutputHelper output)
         foreach (var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(
                 SliceBuffers.OrderVersion, done) })
         {
-            await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
-            await rig.Context.Database.RefundSliceAttemptAsync(1, 1, "another", progress, null, CancellationToken.None);
+            await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
+            await rig.Context.Database.RefundSliceAttemptAsync(new(1), 1, "another", progress, null, CancellationToken.None);
             var table = new RecordingTable(rig.Context.Table);
             await SendAsync(rig);
             await DispatchAsync(rig.Context.WithTable(table));
             Assert.Equal(Accounts, table.Written.Count);
-            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
+            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
         }
     }
 
@@ -91,9 +92,10 @@ public sealed class SliceTests(ITestOutputHelper output)
         var running = DispatchAsync(rig.Context.WithTable(table));
         await table.Entered.Task.WaitAsync(TestTimeout);
         if (by == "superseded")
-            Assert.True(await rig.Context.Database.FailLoadAsync(1, owner: null, "replaced", superseded: true, CancellationToken.None));
+            Assert.True(
+                await rig.Context.Database.FailLoadAsync(new(1), owner: null, "replaced", superseded: true, CancellationToken.None));
         else
-            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
+            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
         await running.WaitAsync(TestTimeout);
 
         var slice = Assert.Single(await rig.SlicesAsync(1));
@@ -239,12 +241,12 @@ public sealed class SliceTests(ITestOutputHelper output)
         Assert.InRange(all, 100, 18 + 256);
         foreach (var (layouts, left) in new[] { (version - 1, all), (version, 0) })
         {
-            await rig.Context.Database.RequeueSlicesAsync(1, 1, failedOnly: false, CancellationToken.None);
-            await rig.Context.Database.BeginSliceAsync(1, 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
+            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
+            await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
             var done = new byte[(all + 7) / 8];
             Array.Fill(done, (byte)0xFF);
             var progress = new SliceProgress(SliceBuffers.OrderVersion, done) { LayoutVersion = layouts };
-            await rig.Context.Database.RefundSliceAttemptAsync(1, 1, "another", progress, null, CancellationToken.None);
+            await rig.Context.Database.RefundSliceAttemptAsync(new(1), 1, "another", progress, null, CancellationToken.None);
             transactions = 0;
             await SendAsync(rig);
             await DispatchAsync(counting.Wrap(rig.OpenContext()));

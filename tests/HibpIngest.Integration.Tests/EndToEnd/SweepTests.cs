@@ -241,7 +241,7 @@ public sealed class SweepTests
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var requeue = rig.Context.Get<RequeueSlices>();
-        Assert.Equal(300, await rig.Context.Get<PurgeLoad>().RunAsync(1, withoutJournal: true, null, CancellationToken.None));
+        Assert.Equal(300, await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: true, null, CancellationToken.None));
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(
             () => requeue.RunAsync("X", null, failedOnly: false, CancellationToken.None));
@@ -260,8 +260,9 @@ public sealed class SweepTests
         await rig.ImportAsync(("user0@example.com", null));
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"hold"}""");
         await rig.RunToEndAsync();
-        Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(1, CancellationToken.None));
-        Assert.True(await rig.Context.Database.TryQueueMailsAsync(1, 0, 1, CancellationToken.None)); // the test sends the message itself
+        Assert.True(await rig.Context.Database.ReleaseLoadNotificationsAsync(new(1), CancellationToken.None));
+        // The test sends the message itself.
+        Assert.True(await rig.Context.Database.TryQueueMailsAsync(new(1), 0, 1, CancellationToken.None));
 
         await using var sender = new WaitingSender();
         var dispatcher = (rig.Context with { Sender = sender }).Get<MessageDispatcher>();

@@ -52,7 +52,7 @@ public sealed class UpgradeTests
         Assert.Equal(
             ["owner@example.net", "owner@example.net", "user0@example.com", "user0@example.com", "user21@example.com"], rig.Recipients());
         var newest = (await rig.LoadsAsync())[^1];
-        Assert.Equal((9L, 7, LoadState.Done), (newest.Id, newest.Mark, newest.State));
+        Assert.Equal((9L, 7, LoadState.Done), (newest.Id.Value, newest.Mark, newest.State));
         Assert.Equal(["b2", "b4", "b5", "b7"], (await rig.TableAsync())["user0@example.com"].Order());
     }
 
@@ -73,7 +73,7 @@ public sealed class UpgradeTests
         Assert.Equal(60, (await rig.Context.Get<RemoveBreach>().RunAsync("Adobe", null, None)).Entities);
         Assert.DoesNotContain((await rig.TableAsync()).Values, marks => marks.Contains("b2"));
         Assert.Equal(["Waiting"], await FindAsync(rig, "user0@example.com"));
-        Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id));
+        Assert.Equal([4, 5, 6, 7, 8], (await rig.LoadsAsync()).Select(load => load.Id.Value));
     }
 
     private static async Task<string[]> FindAsync(PipelineRig rig, string account) =>

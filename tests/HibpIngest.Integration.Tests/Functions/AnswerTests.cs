@@ -151,7 +151,7 @@ public sealed class AnswerTests : IAsyncLifetime
         Assert.Equal(200, (await _host.HealthAsync()).Status);
 
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            await account.Register.MarkOpenAsync(17, CancellationToken.None);
+            await account.Register.MarkOpenAsync(new(17), CancellationToken.None);
         await _host.StartWorkerAsync(); // health is not cached across workers
         Assert.Equal(200, (await _host.HealthAsync()).Status);
         Assert.Contains("/proc/self/mem", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
@@ -221,7 +221,7 @@ public sealed class AnswerTests : IAsyncLifetime
         }
 
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            await account.Register.MarkOpenAsync(17, CancellationToken.None);
+            await account.Register.MarkOpenAsync(new(17), CancellationToken.None);
         Assert.Contains("/proc/self/mem", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
     }
 

@@ -88,7 +88,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     {
         await using var database = SqliteBreachDatabase.Open(host.DatabaseFile, TimeProvider.System);
         return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
-            ? null : await database.GetLoadAsync(1, CancellationToken.None);
+            ? null : await database.GetLoadAsync(new(1), CancellationToken.None);
     }
 
     /// <summary>
@@ -114,7 +114,7 @@ public sealed class ContinuationTests(ITestOutputHelper output)
     {
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var rows = new AccountBatch(100_000);
-        await database.ReadRowsAsync(1, 1, 100_000, rows, CancellationToken.None);
+        await database.ReadRowsAsync(new(1), 1, 100_000, rows, CancellationToken.None);
         return [.. Enumerable.Range(0, rows.Count).Select(
             i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
     }

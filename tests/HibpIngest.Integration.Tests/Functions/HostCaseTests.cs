@@ -43,13 +43,13 @@ public sealed class HostCaseTests
         await DoneAsync(app, 1);
         Assert.Equal(20, Recipients(app).Count);
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
-        Assert.Null(await database.GetLoadAsync(3, CancellationToken.None));
+        Assert.Null(await database.GetLoadAsync(new(3), CancellationToken.None));
 
         // An app moved to another folder fires nothing again and leaves no event unread, because it keeps its host id.
         await app.MoveAsync();
         await app.DropAsync("Big.3.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
         await DoneAsync(app, 3);
-        Assert.Null(await database.GetLoadAsync(4, CancellationToken.None));
+        Assert.Null(await database.GetLoadAsync(new(4), CancellationToken.None));
         Assert.Single(await EventQueuesAsync(app));
         Assert.Equal(20, Recipients(app).Count);
         Assert.DoesNotContain("@example", app.Said, StringComparison.Ordinal);
@@ -216,7 +216,7 @@ public sealed class HostCaseTests
             return null;
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
         return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
-            ? null : await database.GetLoadAsync(load, CancellationToken.None);
+            ? null : await database.GetLoadAsync(new(load), CancellationToken.None);
     }
 
     private static List<string> Recipients(DrivenApp app) =>

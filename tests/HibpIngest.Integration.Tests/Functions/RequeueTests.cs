@@ -73,7 +73,7 @@ public sealed class RequeueTests
     private static async Task<(LoadState State, int Done, int Failed)> StateAsync(FunctionsHost host)
     {
         await using var database = SqliteBreachDatabase.Open(host.DatabaseFile, TimeProvider.System);
-        var load = (await database.GetLoadAsync(1, CancellationToken.None))!;
+        var load = (await database.GetLoadAsync(new(1), CancellationToken.None))!;
         return (load.State, load.Slices.Done, load.Slices.Failed);
     }
 }

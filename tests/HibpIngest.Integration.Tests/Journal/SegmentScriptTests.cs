@@ -34,7 +34,7 @@ public sealed class SegmentScriptTests : IDisposable
             JsonSerializer.Serialize(new
             {
                 store = facts.Store,
-                load = facts.Load,
+                load = facts.Load.Value,
                 mark = facts.Mark,
                 breach = facts.Breach,
                 blob = facts.Blob.Name,

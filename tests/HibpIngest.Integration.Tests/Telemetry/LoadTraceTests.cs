@@ -19,7 +19,8 @@ public sealed class LoadTraceTests
     [Fact]
     public void Trace_id_of_a_load_is_the_same_in_every_process_and_version() =>
         // python: hashlib.sha256(uuid.UUID('00112233-4455-6677-8899-aabbccddeeff').bytes + struct.pack('>q', 7)).hexdigest()[:32]
-        Assert.Equal("0aabe02aadcf87fcba018bdc2849a3e5", LoadTrace.Id(new Guid("00112233-4455-6677-8899-aabbccddeeff"), 7).ToHexString());
+        Assert.Equal(
+            "0aabe02aadcf87fcba018bdc2849a3e5", LoadTrace.Id(new Guid("00112233-4455-6677-8899-aabbccddeeff"), new(7)).ToHexString());
 
     [Fact]
     public async Task Load_with_continuations_is_one_connected_trace()
@@ -138,7 +139,7 @@ public sealed class LoadTraceTests
         var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
         Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
 
-        await rig.Context.Get<ResumeLoad>().RunAsync(1, restart: false, password: null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, password: null, CancellationToken.None);
         await rig.RunToEndAsync();
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);
@@ -172,7 +173,7 @@ public sealed class LoadTraceTests
     }
 
     private static async Task<ActivityTraceId> TraceAsync(PipelineRig rig, long load) =>
-        LoadTrace.Id((await rig.Context.Database.GetIdentityAsync(CancellationToken.None))!.Id, load);
+        LoadTrace.Id((await rig.Context.Database.GetIdentityAsync(CancellationToken.None))!.Id, new(load));
 
     private static string Tag(Activity span, string name) => $"{span.GetTagItem(name)}";
 }

@@ -98,7 +98,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         TimeProvider.System,
         NullLoggerFactory.Instance);
 
-    private static async Task<long> StartAsync(IBreachDatabase database)
+    private static async Task<LoadId> StartAsync(IBreachDatabase database)
     {
         var settings =
             new LoadSettings
@@ -118,7 +118,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
     }
 
     /// <summary>Copies as the ingest does: after an outage it reads the checkpoint and resumes.</summary>
-    private static async Task CopyAsync(IBreachDatabase database, long load)
+    private static async Task CopyAsync(IBreachDatabase database, LoadId load)
     {
         for (var outages = 0; ;)
         {
@@ -151,14 +151,14 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         return batch;
     }
 
-    private async Task AssertWholeAsync(long load)
+    private async Task AssertWholeAsync(LoadId load)
     {
         await using var connection = new SqlConnection(shared.ConnectionString);
         await connection.OpenAsync();
         await using (
             var rows = new SqlCommand("SELECT position, alias, domain FROM dbo.rows WHERE load_id = @load ORDER BY position", connection))
         {
-            rows.Parameters.AddWithValue("@load", load);
+            rows.Parameters.AddWithValue("@load", load.Value);
             await using var reader = await rows.ExecuteReaderAsync();
             var position = 0L;
             while (await reader.ReadAsync())
@@ -172,7 +172,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         }
         await using var slices = new SqlCommand(
             "SELECT number, first_position, last_position FROM dbo.slices WHERE load_id = @load ORDER BY number", connection);
-        slices.Parameters.AddWithValue("@load", load);
+        slices.Parameters.AddWithValue("@load", load.Value);
         await using var found = await slices.ExecuteReaderAsync();
         var next = 1L;
         var number = 0;

@@ -140,19 +140,19 @@ public abstract class StoreRegisterContract
     public async Task Open_mark_is_cleared_only_at_the_version_read()
     {
         var register = await NewRegisterAsync();
-        await register.MarkOpenAsync(7, CancellationToken.None);
-        await register.MarkOpenAsync(12, CancellationToken.None);
+        await register.MarkOpenAsync(new(7), CancellationToken.None);
+        await register.MarkOpenAsync(new(12), CancellationToken.None);
         var open = await register.ListOpenAsync(CancellationToken.None);
-        Assert.Equal([7, 12], open.Select(mark => mark.Load));
+        Assert.Equal([7, 12], open.Select(mark => mark.Load.Value));
 
-        await register.MarkOpenAsync(7, CancellationToken.None);
-        await register.ClearOpenAsync(7, open[0].Version, CancellationToken.None);
-        await register.ClearOpenAsync(12, open[1].Version, CancellationToken.None);
-        await register.ClearOpenAsync(12, open[1].Version, CancellationToken.None);
+        await register.MarkOpenAsync(new(7), CancellationToken.None);
+        await register.ClearOpenAsync(new(7), open[0].Version, CancellationToken.None);
+        await register.ClearOpenAsync(new(12), open[1].Version, CancellationToken.None);
+        await register.ClearOpenAsync(new(12), open[1].Version, CancellationToken.None);
         var left = Assert.Single(await register.ListOpenAsync(CancellationToken.None));
-        Assert.Equal(7, left.Load);
+        Assert.Equal(7, left.Load.Value);
         Assert.NotEqual(open[0].Version, left.Version);
-        await register.ClearOpenAsync(7, left.Version, CancellationToken.None);
+        await register.ClearOpenAsync(new(7), left.Version, CancellationToken.None);
         Assert.Empty(await register.ListOpenAsync(CancellationToken.None));
     }
 

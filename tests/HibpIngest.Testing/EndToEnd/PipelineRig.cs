@@ -129,12 +129,12 @@ internal sealed class PipelineRig : IAsyncDisposable
             [.. subscriptions.Select(one => new Subscription(one.Email, one.Domain))], Context.SuppressionKey, CancellationToken.None);
 
     public async Task<Load> LoadAsync(long id) =>
-        await Context.Database.GetLoadAsync(id, CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");
+        await Context.Database.GetLoadAsync(new(id), CancellationToken.None) ?? throw new InvalidOperationException($"no load {id}");
 
     public async Task<IReadOnlyList<Load>> LoadsAsync() => await Context.Database.ListLoadsAsync(null, CancellationToken.None);
 
     public async Task<IReadOnlyList<Slice>> SlicesAsync(long load) =>
-        await Context.Database.ListSlicesAsync(load, failedOnly: false, CancellationToken.None);
+        await Context.Database.ListSlicesAsync(new(load), failedOnly: false, CancellationToken.None);
 
     /// <summary>Returns the visible breaches of an account, as a freshly started reader finds them.</summary>
     public async Task<IReadOnlyList<PublicBreach>> FindAsync(string account) => (await FindAsync([account]))[0];

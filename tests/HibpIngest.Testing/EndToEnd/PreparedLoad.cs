@@ -18,7 +18,7 @@ internal static class PreparedLoad
     /// <summary>Starts a load of a new blob version.</summary>
     public static async Task<Load> StartAsync(IBreachDatabase database, IngestOptions? options = null, string breach = "Bench")
     {
-        var id = (await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1;
+        var id = new LoadId((await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1);
         var blob = new BlobVersion($"{breach}.zip", $"\"{Guid.NewGuid():N}\"");
         await database.StartLoadAsync(
             new NewLoad(id, breach, blob, LoadStart.NewSettings(options ?? new IngestOptions())), CancellationToken.None);
@@ -86,7 +86,7 @@ internal static class PreparedLoad
         database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
 
     /// <summary>Makes a load of sample accounts whose slices are recorded as upserted, in state matching; returns its id.</summary>
-    public static async Task<long> StartMatchingAsync(IBreachDatabase database, int rows)
+    public static async Task<LoadId> StartMatchingAsync(IBreachDatabase database, int rows)
     {
         var load = await CopyAsync(database, SampleBatches(rows));
         await FinishAsync(database, load);
@@ -101,7 +101,7 @@ internal static class PreparedLoad
     public static async Task RunAsync(this UpsertSlice stage, Slice slice, CancellationToken cancellationToken = default)
     {
         await using var run = await stage.ClaimAsync(
-            new SliceMessage { Load = slice.Load, Slice = slice.Number }, cancellationToken);
+            new SliceMessage { Load = slice.Load.Value, Slice = slice.Number }, cancellationToken);
         if (run is null)
             return;
         try

@@ -16,7 +16,7 @@ internal static class SegmentSamples
     public static SegmentFacts Facts(long first, long last, int sliceRows = LoadSettings.DefaultSliceRows) => new()
     {
         Store = new Guid("00112233-4455-6677-8899-aabbccddeeff"),
-        Load = 7,
+        Load = new(7),
         Mark = 9,
         Blob = new BlobVersion("Adobe.2.zip", "\"0x8DD0123456789AB\""),
         Generation = 2,

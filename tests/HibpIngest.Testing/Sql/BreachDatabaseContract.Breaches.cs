@@ -112,7 +112,7 @@ public abstract partial class BreachDatabaseContract
 
         // A new upload creates a new breach, and everyone is notified again.
         var again = await UpsertAsync(Numbered(7));
-        Assert.True(again.Id > failed.Id);
+        Assert.True(again.Id.Value > failed.Id.Value);
         Assert.Equal(LoadState.Notifying, await MatchAsync(again.Id));
         Assert.Equal(2, (await NotificationsAsync(again.Id)).Count);
     }

@@ -272,10 +272,10 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal("Bold", (await Database.GetLoadAsync(load, None))!.Breach);
     }
 
-    private static CallbackKey Key(long load, int slice) => new(Client, load, slice);
+    private static CallbackKey Key(LoadId load, int slice) => new(Client, load, slice);
 
     /// <summary>Returns a result in which the first calls were accepted.</summary>
-    private static CallbackResult Result(long load, int slice, int answered) => new(
+    private static CallbackResult Result(LoadId load, int slice, int answered) => new(
         Key(load, slice), [(byte)((1 << Math.Min(answered, 8)) - 1), (byte)((1 << Math.Max(answered - 8, 0)) - 1)], answered,
         CallbackState.Open);
 
@@ -283,7 +283,7 @@ public abstract partial class BreachDatabaseContract
         Database.RecordDeliveriesAsync(Client, Me, Lease, results, [], GiveUpAfter, None);
 
     /// <summary>Makes a load that sends, and whose clients must be called.</summary>
-    private async Task<long> SendAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null)
+    private async Task<LoadId> SendAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null)
     {
         var load = await UpsertAsync(accounts, breach, blob);
         await MatchRowsAsync(load.Id);
@@ -292,7 +292,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     /// <summary>Runs turns, an hour apart, in which the calls of one slice's delivery fail except for the first few.</summary>
-    private async Task FailForAsync(TimeSpan time, long load, int slice, bool answers, int answered = 1)
+    private async Task FailForAsync(TimeSpan time, LoadId load, int slice, bool answers, int answered = 1)
     {
         for (var end = Now + time; Now < end; Time.Advance(TimeSpan.FromHours(1)))
         {
@@ -304,7 +304,7 @@ public abstract partial class BreachDatabaseContract
         }
     }
 
-    private async Task<(long Open, long Dead)> OpenAndDeadAsync(long load) =>
+    private async Task<(long Open, long Dead)> OpenAndDeadAsync(LoadId load) =>
         (await Database.GetLoadAsync(load, None))!.Calls is { } calls ? (calls.Open, calls.Dead) : default;
 
     private async Task<(int Deliveries, long Calls)> DroppedAsync(int? client, bool withOpen)

@@ -13,7 +13,7 @@ public abstract partial class BreachDatabaseContract
         JournalSegment[] expected = [new(1, 1, 3, null), new(2, 4, 6, null), new(3, 7, 7, null)];
         Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 3, None));
         Assert.Equal(expected, await Database.PlanSegmentsAsync(load.Id, 100, None));
-        Assert.Empty(await Database.PlanSegmentsAsync(load.Id + 1, 3, None));
+        Assert.Empty(await Database.PlanSegmentsAsync(new(load.Id.Value + 1), 3, None));
 
         await Database.MarkSegmentWrittenAsync(load.Id, 2, 4_711, None);
         var entry = (await Database.GetJournalEntryAsync(load.Id, None))!;
@@ -21,7 +21,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(
             entry is { IsComplete: true, Stopped: false, Purged: false, LastPosition: 7, Mark: > 0, Generation: 1, PublishedAt: null });
         Assert.Equal((load.Blob, load.StartedAt, "Adobe"), (entry.Blob, entry.StartedAt, entry.Breach.Name));
-        Assert.Null(await Database.GetJournalEntryAsync(load.Id + 1, None));
+        Assert.Null(await Database.GetJournalEntryAsync(new(load.Id.Value + 1), None));
     }
 
     [Fact]
@@ -168,7 +168,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     /// <summary>Logs a load, and checks whether it had to wait for the log. Returns the logged version.</summary>
-    private async Task<long> LogAsync(long load, long before = 0, bool waits = true)
+    private async Task<long> LogAsync(LoadId load, long before = 0, bool waits = true)
     {
         var found = (await Database.GetLoadAsync(load, None))!;
         Assert.Equal((waits, !waits), (found.AwaitsJournal, found.IsJournaled));

@@ -279,9 +279,9 @@ public abstract partial class BreachDatabaseContract
             await copy.CommitAsync(Batch(2, "b@example.com"), new LoadCheckpoint(), false, None);
         Assert.Equal(7, (await Database.GetLoadAsync(first.Id, None))!.Mark);
         Assert.Equal(7, (await Database.BeginSliceAsync(first.Id, 2, 5, None))!.Mark);
-        Assert.Equal((first.Id, 7), await HighestAsync());
+        Assert.Equal((first.Id.Value, 7), await HighestAsync());
         var second = await StartAsync(blob: Blob("Adobe.2.zip"));
-        Assert.Equal((second.Id, 7), await HighestAsync());
+        Assert.Equal((second.Id.Value, 7), await HighestAsync());
         Assert.Equal(0, (await Database.GetLoadHeadAsync(second.Id, None))!.Mark);
     }
 
@@ -289,14 +289,14 @@ public abstract partial class BreachDatabaseContract
     public async Task Highest_ids_outlive_their_removed_loads()
     {
         var load = await IngestAsync(["a@example.com"]);
-        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
+        Assert.Equal((load.Id.Value, (int)load.Id.Value), await HighestAsync());
         await Database.FailLoadAsync(load.Id, "no", None);
         await Database.RemoveBreachAsync("Adobe", None);
-        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
+        Assert.Equal((load.Id.Value, (int)load.Id.Value), await HighestAsync());
         await Database.MoveOnAsync(new StoreIds(1, 1), "nothing to raise", None);
-        Assert.Equal((load.Id, (int)load.Id), await HighestAsync());
-        await Database.MoveOnAsync(new StoreIds(load.Id + 3, (int)load.Id + 5), "restored", None);
-        Assert.Equal((load.Id + 3, (int)load.Id + 5), await HighestAsync());
+        Assert.Equal((load.Id.Value, (int)load.Id.Value), await HighestAsync());
+        await Database.MoveOnAsync(new StoreIds(load.Id.Value + 3, (int)load.Id.Value + 5), "restored", None);
+        Assert.Equal((load.Id.Value + 3, (int)load.Id.Value + 5), await HighestAsync());
     }
 
     private async Task<(long Load, int Mark)> HighestAsync() =>
@@ -417,9 +417,9 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(4));
         Assert.Equal(LoadState.Done, await MatchAsync(load.Id));
         await RefusedAsync(() => Database.RestartLoadAsync(load.Id, Settings, None));
-        await RefusedAsync(() => Database.RestartLoadAsync(999, Settings, None));
-        await RefusedAsync(() => Database.ResumeLoadAsync(999, None));
-        Assert.Null(await Database.GetLoadAsync(999, None));
+        await RefusedAsync(() => Database.RestartLoadAsync(new(999), Settings, None));
+        await RefusedAsync(() => Database.ResumeLoadAsync(new(999), None));
+        Assert.Null(await Database.GetLoadAsync(new(999), None));
     }
 
     [Fact]
@@ -428,7 +428,7 @@ public abstract partial class BreachDatabaseContract
         var other = await IngestAsync(["a@example.com"], "Bold");
         var load = await IngestAsync(Numbered(7));
         await RefusedAsync(() => Database.PurgeRowsAsync(load.Id, 5, None));
-        await RefusedAsync(() => Database.PurgeRowsAsync(999, 5, None));
+        await RefusedAsync(() => Database.PurgeRowsAsync(new(999), 5, None));
         await Database.FailLoadAsync(load.Id, "no", None);
         Assert.Equal(5, await Database.PurgeRowsAsync(load.Id, 5, None));
         // Half of the rows are purged: the load must not resume from here.

@@ -120,7 +120,7 @@ public abstract partial class BreachDatabaseContract
                 None));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Merged", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags));
-        Assert.Equal([(int)load.Id], breach.Marks);
+        Assert.Equal([(int)load.Id.Value], breach.Marks);
         Assert.Null((await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
 
         var nothing = await UpsertAsync(["x@nowhere.example"], blob: Blob("Adobe.2.zip"));
@@ -146,15 +146,15 @@ public abstract partial class BreachDatabaseContract
         var overtaken = (await Database.GetLoadAsync(older.Id, None))!;
         Assert.Equal((null, newer.Id, new NotificationCounts(0, 0, 0)), (overtaken.PublishedAt, overtaken.ReplacedBy,
             overtaken.Notifications));
-        Assert.Equal([(int)newer.Id, (int)otherName.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal([(int)newer.Id.Value, (int)otherName.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
         // The other way round: the new load is published and replaces the older one.
         var newest = await UpsertAsync(Numbered(5), blob: Blob(etag: "\"0x3\""));
         Assert.Equal(LoadState.Notifying, await MatchAsync(newest.Id));
-        Assert.Equal((null, (long?)newest.Id), await PublishedAsync(newer.Id));
-        Assert.Equal([(int)otherName.Id, (int)newest.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal((null, (LoadId?)newest.Id), await PublishedAsync(newer.Id));
+        Assert.Equal([(int)otherName.Id.Value, (int)newest.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
 
-        async Task<(DateTimeOffset?, long?)> PublishedAsync(long load) => (await Database.GetLoadAsync(load, None))! is var found
+        async Task<(DateTimeOffset?, LoadId?)> PublishedAsync(LoadId load) => (await Database.GetLoadAsync(load, None))! is var found
             ? (found.PublishedAt, found.ReplacedBy) : default;
     }
 
@@ -249,7 +249,7 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(6));
         Assert.False(await Database.TryQueueMailsAsync(load.Id, 0, 2, None));
         Assert.Equal(new MailProgress(false, 0, null, 0), await Database.GetMailProgressAsync(load.Id, None));
-        Assert.Null(await Database.GetMailProgressAsync(9_999_999, None));
+        Assert.Null(await Database.GetMailProgressAsync(new(9_999_999), None));
         await MatchAsync(load.Id);
         Assert.Equal(new MailProgress(true, 0, 1, 6), await Database.GetMailProgressAsync(load.Id, None));
         var another = OpenAnother();

@@ -171,7 +171,7 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(Enumerable.Range(1, numbers.Count), numbers);
         }
 
-        static async Task AllAsync(IBreachDatabase database, long load)
+        static async Task AllAsync(IBreachDatabase database, LoadId load)
         {
             for (var after = 0; after < 40; after += 8)
                 Assert.True(await database.MatchRowsAsync(load, after, after + 8, None));

@@ -40,7 +40,7 @@ public abstract partial class BreachDatabaseContract
             (breach.Name, breach.Metadata.Title, breach.Metadata.Flags, breach.Hidden, breach.PublishedAt));
         Assert.Equal([41], breach.Marks);
         Assert.Equal(order.Breach.ModifiedAt, entry.ModifiedAt);
-        Assert.Equal((id, 41), await HighestAsync());
+        Assert.Equal((id.Value, 41), await HighestAsync());
         Assert.True((await Database.ReadCatalogueAsync(None)).Version > 70);
 
         // A recovered load behaves like a purged one.
@@ -157,7 +157,7 @@ public abstract partial class BreachDatabaseContract
 
         Assert.True(await Database.SetReplacedAsync(published.Id, newer, None));
         Assert.False(await Database.SetReplacedAsync(published.Id, newer, None));
-        Assert.False(await Database.SetReplacedAsync(published.Id + 1_000, newer, None));
+        Assert.False(await Database.SetReplacedAsync(new(published.Id.Value + 1_000), newer, None));
         Assert.Equal([41], (await Database.GetBreachAsync("Adobe", None))!.Marks);
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(Known(published, 99) with { ReplacedBy = newer }, None));
 
@@ -225,7 +225,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     /// <summary>Batches of 6 rows, slices of 3, segments of 12.</summary>
-    private static LoadRecovery Recovery(long load, int rows = 5, string breach = "Adobe") => new()
+    private static LoadRecovery Recovery(LoadId load, int rows = 5, string breach = "Adobe") => new()
     {
         Load = load,
         Mark = 41,

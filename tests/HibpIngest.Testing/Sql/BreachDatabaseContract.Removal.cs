@@ -13,7 +13,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: true));
         var failed = await IngestAsync(Numbered(3), blob: Blob("Adobe.3.zip"));
         await Database.FailLoadAsync(failed.Id, "bad", None);
-        Assert.Equal([(int)done.Id, (int)held.Id], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal([(int)done.Id.Value, (int)held.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
         var version = await CatalogueVersionAsync();
 
         Assert.Empty(await Database.ListRemovalsAsync(None));
@@ -72,7 +72,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.BeginSliceAsync(held.Id, 1, MaxTries, None));
         Assert.False(await Database.ReleaseLoadNotificationsAsync(held.Id, None));
         Assert.Empty((await Database.ClaimNotificationsAsync(held.Id, 1, 10, Me, Lease, None)).Claimed);
-        foreach (var load in (long[])[held.Id, failed.Id])
+        foreach (var load in (LoadId[])[held.Id, failed.Id])
         {
             await RefusedAsync(() => Database.RequeueSlicesAsync(load, null, failedOnly: false, None));
             await RefusedAsync(() => Database.RequeueSlicesAsync(load, 1, failedOnly: false, None));
@@ -118,7 +118,7 @@ public abstract partial class BreachDatabaseContract
             ["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Format(await NotificationsAsync(fresh.Id)));
         var breach = (await Database.GetBreachAsync("Adobe", None))!;
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags & BreachFlags.Sensitive));
-        Assert.Equal([(int)fresh.Id], breach.Marks);
+        Assert.Equal([(int)fresh.Id.Value], breach.Marks);
         Assert.NotNull(breach.PublishedAt);
     }
 
@@ -187,7 +187,7 @@ public abstract partial class BreachDatabaseContract
         await Database.SetRemovalTokenAsync(load.Id, "too early", None);
         Assert.Equal(purged, await Database.PurgeRowsAsync(load.Id, purged, None));
         var listed = Assert.Single(await Database.BeginRemovalAsync("Adobe", None));
-        Assert.Equal(new LoadRemoval(load.Id, (int)load.Id, false, first, 7, true, null), listed);
+        Assert.Equal(new LoadRemoval(load.Id, (int)load.Id.Value, false, first, 7, true, null), listed);
         var token = $"""["&NextPartitionKey=1!8!ü'{new string('x', 5_000)}",null]""";
         await Database.SetRemovalTokenAsync(load.Id, token, None);
         Assert.Equal(listed with { Token = token }, Assert.Single(await Database.BeginRemovalAsync("Adobe", None)));
@@ -233,7 +233,7 @@ public abstract partial class BreachDatabaseContract
         // A subscriber was notified of both: that stays under the name used in the notification, and Adobe's part is removed first.
         Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
-        Assert.Equal([(int)bold.Id, (int)given.Id], (await Database.GetBreachAsync("Bold", None))!.Marks);
+        Assert.Equal([(int)bold.Id.Value, (int)given.Id.Value], (await Database.GetBreachAsync("Bold", None))!.Marks);
 
         Assert.Equal([bold.Id, given.Id], (await Database.BeginRemovalAsync("Bold", None)).Select(load => load.Load));
         Assert.Equal(0, await CountAsync("notifications"));
@@ -276,9 +276,9 @@ public abstract partial class BreachDatabaseContract
     }
 
     private static LoadRemoval Whole(Load load, long last) =>
-        new(load.Id, (int)load.Id, SharesMark: false, First: 1, last, RowsPurged: false, Token: null);
+        new(load.Id, (int)load.Id.Value, SharesMark: false, First: 1, last, RowsPurged: false, Token: null);
 
-    private async Task<long> MarkedAsync(string breach, string blob, int mark)
+    private async Task<LoadId> MarkedAsync(string breach, string blob, int mark)
     {
         var load = await StartAsync(breach, Blob(blob));
         Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
@@ -288,7 +288,7 @@ public abstract partial class BreachDatabaseContract
         return load.Id;
     }
 
-    private async Task SendAllAsync(long load)
+    private async Task SendAllAsync(LoadId load)
     {
         foreach (var notification in (await Database.ClaimNotificationsAsync(load, 1, 100, Me, Lease, None)).Claimed)
             Assert.True((await Database.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);

@@ -13,14 +13,14 @@ public abstract partial class BreachDatabaseContract
         {
             var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
             Assert.Equal(
-                (attempt, 4L, 4L, 1, "Adobe", (int)load.Id),
+                (attempt, 4L, 4L, 1, "Adobe", (int)load.Id.Value),
                 (work.Slice.Attempts, work.Slice.First, work.Slice.Last, work.Slice.Count, work.Breach, work.Mark));
         }
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
         Assert.Equal([0, MaxTries], (await Database.ListSlicesAsync(load.Id, false, None)).Select(slice => slice.Attempts));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 3, MaxTries, None));
-        Assert.Null(await Database.BeginSliceAsync(999, 1, MaxTries, None));
+        Assert.Null(await Database.BeginSliceAsync(new(999), 1, MaxTries, None));
     }
 
     [Fact]
@@ -84,7 +84,7 @@ public abstract partial class BreachDatabaseContract
     public async Task ListWork_includes_unknown_loads()
     {
         var load = await IngestAsync(Numbered(4));
-        Assert.Equal([999L, load.Id], (await Database.ListWorkAsync([999, load.Id], None)).Select(work => work.Load));
+        Assert.Equal([new(999), load.Id], (await Database.ListWorkAsync([new(999), load.Id], None)).Select(work => work.Load));
     }
 
     [Fact]
@@ -373,7 +373,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([1, 2, 3], (await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None)).Select(slice => slice.Number));
         Assert.Equal(new SliceCounts(3, 0, 0, 0), (await Database.GetLoadAsync(load.Id, None))!.Slices);
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 4, false, None));
-        await RefusedAsync(() => Database.RequeueSlicesAsync(999, null, false, None));
+        await RefusedAsync(() => Database.RequeueSlicesAsync(new(999), null, false, None));
     }
 
     [Fact]

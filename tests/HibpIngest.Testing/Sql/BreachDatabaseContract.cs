@@ -40,7 +40,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected abstract Task SetSchemaVersionAsync(int version);
 
     /// <summary>Gives another worker a lease on a slice until this time.</summary>
-    protected abstract Task LeaseSliceAsync(long load, int slice, DateTimeOffset until);
+    protected abstract Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until);
 
     /// <summary>Counts a table's rows without the provider's code.</summary>
     protected abstract Task<long> CountAsync(string table);
@@ -118,7 +118,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         return (await Database.GetLoadAsync(load.Id, None))!;
     }
 
-    protected async Task CompleteSlicesAsync(long load)
+    protected async Task CompleteSlicesAsync(LoadId load)
     {
         foreach (var slice in await Database.ListSlicesAsync(load, failedOnly: false, None))
             await Database.CompleteSliceAsync(load, slice.Number, slice.Count, None);
@@ -135,13 +135,13 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     }
 
     /// <summary>Matches all rows in ranges of four, and ends matching.</summary>
-    protected async Task<LoadState?> MatchAsync(long load, bool hold = false, bool suppress = false)
+    protected async Task<LoadState?> MatchAsync(LoadId load, bool hold = false, bool suppress = false)
     {
         await MatchRowsAsync(load);
         return await Database.FinishMatchingAsync(load, hold, suppress, None);
     }
 
-    protected async Task MatchRowsAsync(long load)
+    protected async Task MatchRowsAsync(LoadId load)
     {
         const int RangeRows = 4;
         var last = (await Database.GetLoadAsync(load, None))!.LastPosition;
@@ -149,9 +149,9 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
             Assert.True(await Database.MatchRowsAsync(load, after, Math.Min(after + RangeRows, last), None));
     }
 
-    protected async Task<LoadState> StateAsync(long load) => (await Database.GetLoadAsync(load, None))!.State;
+    protected async Task<LoadState> StateAsync(LoadId load) => (await Database.GetLoadAsync(load, None))!.State;
 
-    protected Task<IReadOnlyList<Notification>> NotificationsAsync(long load) =>
+    protected Task<IReadOnlyList<Notification>> NotificationsAsync(LoadId load) =>
         Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
 
     protected async Task ImportAsync(params string[] subscriptions) =>

@@ -9,7 +9,7 @@ internal static class DatabaseSteps
     private static long _drawn;
 
     /// <summary>Draws a load's id as the register would: no test may rely on the first being 1.</summary>
-    public static long DrawId() => Interlocked.Increment(ref _drawn);
+    public static LoadId DrawId() => new(Interlocked.Increment(ref _drawn));
 
     /// <summary>Starts a load under a drawn id, with its metadata as a document, and reads it.</summary>
     public static async Task<Load> StartLoadAsync(
@@ -22,11 +22,11 @@ internal static class DatabaseSteps
     }
 
     public static Task<Load> RestartLoadAsync(
-        this IBreachDatabase database, long load, LoadSettings settings, CancellationToken cancellationToken) =>
+        this IBreachDatabase database, LoadId load, LoadSettings settings, CancellationToken cancellationToken) =>
         database.RestartLoadAsync(load, DrawId(), settings, cancellationToken);
 
     /// <summary>Fails a load regardless of its owner.</summary>
-    public static Task FailLoadAsync(this IBreachDatabase database, long load, string error, CancellationToken cancellationToken) =>
+    public static Task FailLoadAsync(this IBreachDatabase database, LoadId load, string error, CancellationToken cancellationToken) =>
         database.FailLoadAsync(load, owner: null, error, superseded: false, cancellationToken);
 
     /// <summary>Removes a breach from the database; the loads' table entities stay.</summary>
@@ -38,13 +38,13 @@ internal static class DatabaseSteps
 
     /// <summary>Begins an attempt at a slice as the default worker.</summary>
     public static Task<SliceWork?> BeginSliceAsync(
-        this IBreachDatabase database, long load, int slice, int maxTries, CancellationToken cancellationToken) =>
+        this IBreachDatabase database, LoadId load, int slice, int maxTries, CancellationToken cancellationToken) =>
         database.BeginSliceAsync(load, slice, Worker, WorkersLease, maxTries, cancellationToken);
 
     /// <summary>Completes a slice in the current layouts.</summary>
     /// <returns>False if another worker owns the slice, or it is done.</returns>
     public static async Task<bool> CompleteSliceAsync(
-        this IBreachDatabase database, long load, int slice, string owner, int entities, CancellationToken cancellationToken)
+        this IBreachDatabase database, LoadId load, int slice, string owner, int entities, CancellationToken cancellationToken)
     {
         var layouts = await database.GetLayoutsAsync(cancellationToken);
         return (await database.CompleteSliceAsync(load, slice, owner, entities, layouts.Version, cancellationToken)).IsDone;
@@ -52,7 +52,7 @@ internal static class DatabaseSteps
 
     /// <summary>Completes a slice as the default worker, whether or not its attempt has begun.</summary>
     public static async Task CompleteSliceAsync(
-        this IBreachDatabase database, long load, int slice, int entities, CancellationToken cancellationToken)
+        this IBreachDatabase database, LoadId load, int slice, int entities, CancellationToken cancellationToken)
     {
         await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
         await database.CompleteSliceAsync(load, slice, Worker, entities, cancellationToken);
@@ -60,7 +60,7 @@ internal static class DatabaseSteps
 
     /// <summary>Fails a slice as the default worker, whether or not its attempt has begun.</summary>
     public static async Task FailSliceAsync(
-        this IBreachDatabase database, long load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
+        this IBreachDatabase database, LoadId load, int slice, string error, bool exhausted, CancellationToken cancellationToken)
     {
         await database.BeginSliceAsync(load, slice, maxTries: 0, cancellationToken);
         await database.FailSliceAsync(load, slice, Worker, error, exhausted, cancellationToken);
@@ -68,27 +68,27 @@ internal static class DatabaseSteps
 
     /// <summary>Returns the default worker's attempt.</summary>
     public static Task RefundSliceAttemptAsync(
-        this IBreachDatabase database, long load, int slice, string error, CancellationToken cancellationToken) =>
+        this IBreachDatabase database, LoadId load, int slice, string error, CancellationToken cancellationToken) =>
         database.RefundSliceAttemptAsync(load, slice, Worker, progress: null, error, cancellationToken);
 
     /// <summary>Copies one batch with its own bulk copy; the load's id is its mark.</summary>
     public static async Task<IReadOnlyList<Slice>> CommitBatchAsync(
-        this IBreachDatabase database, long load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint,
+        this IBreachDatabase database, LoadId load, string owner, AccountBatch batch, int sliceRows, LoadCheckpoint checkpoint,
         bool duplicatesPossible, TimeSpan lease,
         CancellationToken cancellationToken)
     {
         await using var copy = await database.OpenCopyAsync(
-            new BatchCopyOrder(load, owner, (int)load, sliceRows, lease), cancellationToken);
+            new BatchCopyOrder(load, owner, (int)load.Value, sliceRows, lease), cancellationToken);
         return await copy.CommitAsync(batch, checkpoint, duplicatesPossible, cancellationToken);
     }
 
     /// <summary>Matches a range without a lease.</summary>
-    public static Task<bool> MatchRowsAsync(this IBreachDatabase database, long load, long after, long upTo,
+    public static Task<bool> MatchRowsAsync(this IBreachDatabase database, LoadId load, long after, long upTo,
         CancellationToken cancellationToken) =>
         database.MatchRowsAsync(load, after, upTo, TimeSpan.FromMinutes(2), cancellationToken);
 
     /// <summary>Runs all steps that end matching. <paramref name="suppress"/>: the metadata retires the breach.</summary>
-    public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, long load, bool hold, bool suppress,
+    public static Task<LoadState?> FinishMatchingAsync(this IBreachDatabase database, LoadId load, bool hold, bool suppress,
         CancellationToken cancellationToken) =>
         database.FinishAllAsync(
             load,
@@ -96,7 +96,7 @@ internal static class DatabaseSteps
             cancellationToken);
 
     /// <summary>Runs all steps that end matching.</summary>
-    public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, long load, MatchEnd end,
+    public static async Task<LoadState?> FinishAllAsync(this IBreachDatabase database, LoadId load, MatchEnd end,
         CancellationToken cancellationToken)
     {
         LoadState? state;
@@ -108,15 +108,16 @@ internal static class DatabaseSteps
 
     /// <summary>Claims notifications at a rate that never delays.</summary>
     public static Task<NotificationClaims> ClaimNotificationsAsync(
-        this IBreachDatabase database, long load, int first, int last, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        this IBreachDatabase database, LoadId load, int first, int last, string owner, TimeSpan lease,
+        CancellationToken cancellationToken) =>
         database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9,
             MaxLeadTime: TimeSpan.FromHours(1)), cancellationToken);
 
-    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, long load, int slice) =>
+    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, LoadId load, int slice) =>
         database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
 
     /// <summary>Takes a load in state ingesting.</summary>
     public static Task<bool> TryClaimLoadAsync(
-        this IBreachDatabase database, long load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
+        this IBreachDatabase database, LoadId load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
         database.TryClaimLoadAsync(load, LoadState.Ingesting, owner, lease, cancellationToken);
 }

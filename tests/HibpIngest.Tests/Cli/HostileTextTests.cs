@@ -107,7 +107,7 @@ public sealed class HostileTextTests
         screen.Show(StatusView.Create(
             new StatusPicture(
                 [], [new QueueDocument(hostile, 7, 1)], [host, host with { Host = "bb", Version = "2" }],
-                [new HeldWork(3, hostile, 49, "cc-1", Now)], [new BreachBlob(new BlobVersion(hostile, "1"), 5, Now)]),
+                [new HeldWork(new(3), hostile, 49, "cc-1", Now)], [new BreachBlob(new BlobVersion(hostile, "1"), 5, Now)]),
             Now, mailsPerSecond: 10, showsJournal: true, _ => true));
     }
 

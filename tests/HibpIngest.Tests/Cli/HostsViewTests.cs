@@ -130,11 +130,11 @@ public sealed partial class HostsViewTests
     private static partial Regex SeveralHosts();
 
     private static HeldWork Held(long load, int? slice, string owner, int seconds) =>
-        new(load, "Adobe", slice, owner, Now.AddSeconds(seconds));
+        new(new(load), "Adobe", slice, owner, Now.AddSeconds(seconds));
 
     private static Load Of(long id, LoadState state) => new()
     {
-        Id = id,
+        Id = new(id),
         Breach = "Adobe",
         Blob = new BlobVersion("Adobe.zip", "1"),
         State = state,

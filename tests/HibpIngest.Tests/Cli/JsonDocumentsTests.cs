@@ -63,7 +63,7 @@ public sealed class JsonDocumentsTests
     {
         var load = new HibpIngest.Breaches.Load
         {
-            Id = 1,
+            Id = new(1),
             Breach = "Adobe",
             Blob = new HibpIngest.Breaches.BlobVersion("Adobe.zip", "1"),
             State = HibpIngest.Breaches.LoadState.Ingesting,

@@ -234,7 +234,7 @@ public sealed class LoadFiguresTests
             var load = LoadAt(now);
             if (load.State == LoadState.Ingesting && !stalls)
                 load = load with { LeaseExpiresAt = now.AddSeconds(30) };
-            return LoadFigures.Of(load, new LoadWork(1, [.. times], null, null), now, 10);
+            return LoadFigures.Of(load, new LoadWork(new(1), [.. times], null, null), now, 10);
         }
 
         public Load LoadAt(DateTimeOffset now)
@@ -243,7 +243,7 @@ public sealed class LoadFiguresTests
             var done = _slices.Count(slice => slice.Done <= now);
             return new Load
             {
-                Id = 1,
+                Id = new(1),
                 Breach = "Adobe",
                 Blob = new BlobVersion("Adobe.zip", "1"),
                 Settings = LoadStart.NewSettings(new IngestOptions()),

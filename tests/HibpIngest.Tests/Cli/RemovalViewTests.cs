@@ -49,7 +49,7 @@ public sealed class RemovalViewTests
         var remover = new Heartbeat("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
         var load = new Load
         {
-            Id = 7,
+            Id = new(7),
             Breach = "Adobe",
             Blob = new BlobVersion("Adobe.zip", "1"),
             State = LoadState.Done,
@@ -59,7 +59,7 @@ public sealed class RemovalViewTests
             FinishedAt = Now.AddDays(-3),
             Removing = true,
         };
-        var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [7], 0.386)] };
+        var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [new(7)], 0.386)] };
         Assert.Contains("Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", Text(picture),
             StringComparison.Ordinal);
         Assert.Contains(" removing ", Text(picture), StringComparison.Ordinal);
@@ -94,7 +94,7 @@ public sealed class RemovalViewTests
         BreachListCommand.Show(
             new Screen(json: false, console, console), [new Breach { Name = "Adobe", Metadata = new BreachMetadata() }],
             Array.Empty<Load>().ToLookup(load => load.Breach),
-            new Dictionary<string, OpenRemoval> { ["Adobe"] = new OpenRemoval("Adobe", [7], 0.386) });
+            new Dictionary<string, OpenRemoval> { ["Adobe"] = new OpenRemoval("Adobe", [new(7)], 0.386) });
         Assert.Contains("nobody (removing: 38%)", text.ToString(), StringComparison.Ordinal);
     }
 }

@@ -69,7 +69,7 @@ public sealed class ScreensTests
         ["breaches"] = screen => BreachListCommand.Show(
             screen, [AdobeBreach, AdobeBreach with { Name = "Tailspin", PublishedAt = null }],
             new[] { Finished() }.ToLookup(load => load.Breach),
-            new Dictionary<string, OpenRemoval> { ["Tailspin"] = new OpenRemoval("Tailspin", [6], 0.38) }),
+            new Dictionary<string, OpenRemoval> { ["Tailspin"] = new OpenRemoval("Tailspin", [new(6)], 0.38) }),
         ["subscribers"] = screen => SubscribersListCommand.Show(
             screen, [new Subscription("alice@example.com", null), new Subscription("postmaster@contoso.example", "contoso.example")]),
         ["lookup"] = screen =>
@@ -213,12 +213,12 @@ public sealed class ScreensTests
         [new QueueDocument("breach-slices", 77, 0), new QueueDocument("breach-mail", 3, 1)],
         [Host, Host with { Host = "dd", Machine = "web-2", ProcessId = 22, Roles = "ingest, upsert", SeenAt = Now.AddSeconds(-60) }],
         [
-            new HeldWork(3, "Contoso", 49, "aa-1", Now.AddSeconds(40)),
-            new HeldWork(3, "Contoso", 50, "dd-1", Now.AddSeconds(20)),
+            new HeldWork(new(3), "Contoso", 49, "aa-1", Now.AddSeconds(40)),
+            new HeldWork(new(3), "Contoso", 50, "dd-1", Now.AddSeconds(20)),
         ],
         [new BreachBlob(new BlobVersion("Tailspin.zip", "1"), 5_000_000, Now.AddMinutes(-2))])
     {
-        Removals = [new OpenRemoval("Litware", [6], 0.38), new OpenRemoval("Tailspin", [7, 8], 0)],
+        Removals = [new OpenRemoval("Litware", [new(6)], 0.38), new OpenRemoval("Tailspin", [new(7), new(8)], 0)],
         Work = new[] { WorkOf(1, 16, 0), WorkOf(3, 48, 2), WorkOf(4, 2, 0) }.ToDictionary(work => work.Load),
     };
 
@@ -229,7 +229,7 @@ public sealed class ScreensTests
         var slices = Enumerable.Range(0, done).Select(i => new SliceTimes(
             began.AddSeconds(i + 1), began.AddSeconds(i * 2), began.AddSeconds((i + 1) * 2)));
         var open = Enumerable.Range(0, begun).Select(i => new SliceTimes(began.AddSeconds(60), Now.AddSeconds(-1), null, 0.25));
-        return new LoadWork(load, [.. slices, .. open], Now.AddMinutes(-2.5), Now.AddMinutes(-2));
+        return new LoadWork(new(load), [.. slices, .. open], Now.AddMinutes(-2.5), Now.AddMinutes(-2));
     }
 
     private static Load Finished() => Of(1, "Adobe", LoadState.Done) with
@@ -259,7 +259,7 @@ public sealed class ScreensTests
 
     private static Load Of(long id, string breach, LoadState state) => new()
     {
-        Id = id,
+        Id = new(id),
         Breach = breach,
         Blob = new BlobVersion($"{breach}.zip", "1"),
         State = state,

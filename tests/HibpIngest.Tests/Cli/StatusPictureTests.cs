@@ -20,14 +20,14 @@ public sealed class StatusPictureTests
             Ended(7, LoadState.Done, TimeSpan.FromDays(3)), Ended(8, LoadState.Failed, TimeSpan.FromDays(4)),
         ];
         var picture = new StatusPicture(loads, [], [], [], []);
-        Assert.Equal([3, 4, 5, 6, 8], picture.Recent(Now, newest: 1).Loads.Select(load => load.Id));
-        Assert.Equal([3, 4, 5, 6, 7, 8], picture.Recent(Now, newest: 2).Loads.Select(load => load.Id));
+        Assert.Equal([3, 4, 5, 6, 8], picture.Recent(Now, newest: 1).Loads.Select(load => load.Id.Value));
+        Assert.Equal([3, 4, 5, 6, 7, 8], picture.Recent(Now, newest: 2).Loads.Select(load => load.Id.Value));
         Assert.Equal(loads, picture.Recent(Now, newest: 8).Loads);
     }
 
     private static Load Ended(long id, LoadState state, TimeSpan? ago) => new()
     {
-        Id = id,
+        Id = new(id),
         Breach = "Adobe",
         Blob = new BlobVersion("Adobe.zip", "1"),
         Settings = LoadStart.NewSettings(new IngestOptions()),

@@ -8,7 +8,7 @@ namespace HibpIngest.Tests.Clients;
 /// <summary>Tests the stored list of a client's calls, and its progress.</summary>
 public sealed class CallListTests
 {
-    private static readonly CallbackKey Key = new(7, 1, 2);
+    private static readonly CallbackKey Key = new(7, new(1), 2);
     private static readonly CallResponse Accepted = new(CallOutcome.Accepted, 200, null, null);
     private static readonly CallResponse Throttled = new(CallOutcome.Throttled, 429, null, "it answered 429");
     private static readonly CallResponse Refused = new(CallOutcome.Refused, 500, null, "it answered 500");
@@ -40,7 +40,7 @@ public sealed class CallListTests
     {
         var content = CallList.Seal(_keys, Key, Hashes("0A1B2C00"));
         Assert.Equal(-1, content.AsSpan().IndexOf(Hashes("0A1B2C00").AsSpan(0, 4)));
-        foreach (var other in (CallbackKey[])[Key with { Client = 8 }, Key with { Load = 2 }, Key with { Slice = 1 }])
+        foreach (var other in (CallbackKey[])[Key with { Client = 8 }, Key with { Load = new(2) }, Key with { Slice = 1 }])
             Assert.Null(CallList.Open(_keys, other, content));
         using var others = SecretKeys.Parse(Convert.ToBase64String(new byte[32]));
         Assert.Null(CallList.Open(others!, Key, content));

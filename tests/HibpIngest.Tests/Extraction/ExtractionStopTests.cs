@@ -39,7 +39,7 @@ public sealed class ExtractionStopTests
         };
         var load = new Load
         {
-            Id = 1,
+            Id = new(1),
             Breach = "Hangs",
             Blob = RangeServer.Version,
             State = LoadState.Ingesting,

@@ -33,8 +33,8 @@ public sealed class StoreHealthTests
     {
         var clock = TestClock.Standing();
         var blockedWork = new BlockedWork(clock);
-        var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => blockedWork.Note(0, what, reason, pause));
-        blockedWork.Note(3, "breach-mail", "refused", TimeSpan.FromMinutes(2));
+        var health = new StoreHealth(new CollectingLogger(), (what, reason, pause) => blockedWork.Note(default, what, reason, pause));
+        blockedWork.Note(new(3), "breach-mail", "refused", TimeSpan.FromMinutes(2));
         health.Down("sweep", Reason("listing"), Pause);
         health.Down("sweep", Reason("reading"), Pause);
         Assert.Equal(

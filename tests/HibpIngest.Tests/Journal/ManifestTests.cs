@@ -21,7 +21,7 @@ public sealed class ManifestTests
         Assert.Contains($"`{folder}`", page, StringComparison.Ordinal);
         Assert.Contains($"`{JournalNames.Segment(folder, 1)}`", page, StringComparison.Ordinal);
         Assert.Contains($"`{JournalNames.Document(folder, 42)}`", page, StringComparison.Ordinal);
-        Assert.Equal((7, 42, 0), (JournalNames.LoadOf(folder), JournalNames.VersionOf("load.000000000042.json"),
+        Assert.Equal((7, 42, 0), (JournalNames.LoadOf(folder).Value, JournalNames.VersionOf("load.000000000042.json"),
             JournalNames.VersionOf("load.json")));
         Assert.Null(JournalNames.VersionOf("removed.json"));
     }
@@ -79,7 +79,7 @@ public sealed class ManifestTests
 
     private static JournalEntry Entry(long load, BlobVersion blob, DateTimeOffset startedAt) => new()
     {
-        Load = load,
+        Load = new(load),
         Mark = 1,
         Blob = blob,
         Generation = 1,

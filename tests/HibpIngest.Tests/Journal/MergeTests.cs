@@ -148,7 +148,7 @@ public sealed class MergeTests(ITestOutputHelper output)
         var facts = new SegmentFacts
         {
             Store = Guid.Empty,
-            Load = load,
+            Load = new(load),
             Mark = (int)load,
             Blob = new BlobVersion($"{breach}.{load}.zip", "\"0x1\""),
             Generation = 1,

@@ -29,7 +29,7 @@ public sealed class RecoveryPlanTests
         var plan = await PlanAsync(log);
         Assert.Empty(plan.Problems);
         Assert.Equal([3L, 7, 9, 11], plan.Loads.Select(load => load.Document.Load));
-        Assert.Equal([(3L, 7L), (2L, 5L)], plan.Replaced.Select(pair => (pair.Key, pair.Value)));
+        Assert.Equal([(3L, 7L), (2L, 5L)], plan.Replaced.Select(pair => (pair.Key.Value, pair.Value.Value)));
         Assert.Equal([5L], plan.Removed.Select(load => load.Removal!.Load));
         Assert.Equal(["0000000021-0123456789abcdef/"], plan.Incomplete);
         Assert.Equal((21L, 44), (plan.Highest.Load, plan.Highest.Mark));

@@ -181,7 +181,7 @@ public sealed class SegmentTests(ITestOutputHelper output)
     public void Invalid_segment_facts_are_refused()
     {
         var facts = SegmentSamples.Facts(1, 10);
-        AssertRefused(facts with { Load = 0 });
+        AssertRefused(facts with { Load = default });
         AssertRefused(facts with { Mark = 0 });
         AssertRefused(facts with { Generation = -1 });
         AssertRefused(facts with { BatchRows = 0 });

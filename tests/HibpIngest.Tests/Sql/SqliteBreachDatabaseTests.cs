@@ -19,7 +19,7 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
 
     protected override Task SetSchemaVersionAsync(int version) => ExecuteAsync($"PRAGMA user_version = {version}");
 
-    protected override Task LeaseSliceAsync(long load, int slice, DateTimeOffset until) =>
+    protected override Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until) =>
         ExecuteAsync($"UPDATE slices SET owner = '{Other}', lease_expires_at = {until.ToUnixTimeMilliseconds()} WHERE load_id = {load} "
             + $"AND number = {slice}");
 

@@ -9,7 +9,7 @@ public sealed class AccountBatchReaderTests
     [Fact]
     public void Read_returns_each_account_with_load_and_position()
     {
-        using var reader = new AccountBatchReader(7, Batch(41, "a@example.com", "b@example.org", "c@example.com"), new());
+        using var reader = new AccountBatchReader(new(7), Batch(41, "a@example.com", "b@example.org", "c@example.com"), new());
         Assert.Equal(["load_id", "position", "alias", "domain"], Enumerable.Range(0, reader.FieldCount).Select(reader.GetName));
         Assert.Equal([(7L, 41L, "a", "example.com"), (7L, 42L, "b", "example.org"), (7L, 43L, "c", "example.com")], Rest(reader));
         Assert.False(reader.Read());
@@ -18,7 +18,7 @@ public sealed class AccountBatchReaderTests
     [Fact]
     public void Take_reads_the_batch_in_pieces()
     {
-        using var reader = new AccountBatchReader(7, Batch(41, [.. Enumerable.Range(0, 5).Select(i => $"u{i}@example.com")]), new());
+        using var reader = new AccountBatchReader(new(7), Batch(41, [.. Enumerable.Range(0, 5).Select(i => $"u{i}@example.com")]), new());
         var read = new List<long>();
         for (var first = 0; first < 5; first += 2)
         {

@@ -143,8 +143,8 @@ public sealed class SqlServerErrorsTests
     [Fact]
     public void Exceptions_not_from_the_driver_are_not_classified()
     {
-        foreach (var e in new Exception[] { new LoadLostException(1), new InvalidOperationException("ours"), new ArgumentException("ours"),
-                new OperationCanceledException() })
+        foreach (var e in new Exception[] { new LoadLostException(new(1)), new InvalidOperationException("ours"),
+                new ArgumentException("ours"), new OperationCanceledException() })
             Assert.Null(SqlServerErrors.Classify(e, Stage.Working, broken: false, opened: true, "db/hibp"));
     }
 
