@@ -63,6 +63,10 @@ public sealed class HeartbeatSender(
                 {
                     onBeat?.Invoke(e);
                 }
+                catch (OutOfMemoryException)
+                {
+                    // The process continues, so it must not be listed as missing heartbeats: the next one may succeed.
+                }
             }
             while (!_stop.Token.WaitHandle.WaitOne(Heartbeat.Interval));
             _ended.SetResult();
