@@ -1,5 +1,3 @@
-using HibpIngest.Passwords;
-using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -66,35 +64,19 @@ public sealed class AnswerTests : IAsyncLifetime
     public async Task Exhausted_memory_fails_a_message_of_any_stage_and_not_the_worker()
     {
         (await _host.IngestAsync("Adobe.zip", PipelineRig.Zip(("a.csv", "a@example.com")))).AssertDone();
-        await _host.StartWorkerAsync(("DOTNET_STARTUP_HOOKS", typeof(FunctionsHost).Assembly.Location));
-        Dictionary<string, string> messages = new()
-        {
-            ["ResumeIngest"] = """{"load":1}""",
-            ["UpsertSlice"] = """{"load":1,"slice":1}""",
-            ["MatchSubscribers"] = """{"load":1}""",
-            ["SendNotifications"] = """{"load":1,"first":1,"last":1}""",
-            ["LogLoad"] = """{"load":1}""",
-            ["CallClients"] = """{"load":1,"slice":1}""",
-            ["DeliverCallbacks"] = """{"client":1}""",
-            ["ImportPasswords"] = new ImportMessage("202611", HashMode.Sha1, "x", 0).ToJson(),
-            ["AppendPasswords"] = """{"subscription":"x","transaction":"11111111-1111-1111-1111-111111111111"}""",
-            ["RollUpAccess"] = """{"blob":"2026/11/01/00-x"}""",
-            ["HandleCommand"] = """{"sealed":"x"}""",
-        };
-        Assert.Equal(
-            _host.Worker.Triggers.Where(trigger => trigger.Value["queueName"] is not null).Select(trigger => trigger.Key).Order(),
-            messages.Keys.Order());
+        await _host.StartWorkerAsync((StartupHook.Variable, StartupHook.File));
         var results = new Dictionary<string, InvocationResult>
         {
             ["IngestBreach"] = await _host.InvokeBlobAsync("Adobe.zip"),
             ["Sweep"] = await _host.InvokeTimerAsync(),
         };
-        foreach (var (function, message) in messages)
-            results.Add(function, await _host.InvokeMessageAsync(function, message));
+        foreach (var (function, queue) in _host.QueueFunctions())
+            results.Add(function, await _host.InvokeMessageAsync(function, StageMessages.Each[queue]));
+        Assert.Equal(QueueNames.All.Count + 2, results.Count);
         Assert.All(results, result => Assert.Equal($"{result.Key} failed: unexpected OutOfMemoryException", result.Value.AssertFailed()));
 
-        await _host.StartWorkerAsync(("DOTNET_STARTUP_HOOKS", ""));
-        (await _host.InvokeMessageAsync("UpsertSlice", messages["UpsertSlice"])).AssertDone();
+        await _host.StartWorkerAsync((StartupHook.Variable, ""));
+        (await _host.InvokeMessageAsync("UpsertSlice", StageMessages.Each[QueueNames.Slices])).AssertDone();
     }
 
     [Fact]

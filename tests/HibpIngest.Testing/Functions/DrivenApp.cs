@@ -24,10 +24,16 @@ internal abstract class DrivenApp : IAsyncDisposable
     public BlobContainerClient Container => new(Storage, "breach");
 
     /// <summary>Starts the app on stores of its own.</summary>
-    public static async Task<DrivenApp> StartAsync(string driver, params (string Name, string Value)[] settings)
+    public static async Task<DrivenApp> StartAsync(string driver, params (string Name, string Value)[] settings) =>
+        await StartAsync(driver, await AzuriteFixture.NewAccountAsync(), settings);
+
+    /// <param name="driver">One of <see cref="Drivers"/>.</param>
+    /// <param name="storage">Connection string of its storage account.</param>
+    /// <param name="settings">More app settings.</param>
+    public static async Task<DrivenApp> StartAsync(string driver, string storage, params (string Name, string Value)[] settings)
     {
         var all = settings.ToDictionary(setting => setting.Name, setting => setting.Value);
-        return driver == "host" ? await RealHost.StartAsync(all) : await ListenedApp.StartAsync(all);
+        return driver == "host" ? await RealHost.StartAsync(storage, all) : await ListenedApp.StartAsync(storage, all);
     }
 
     public abstract Task<HibpResult> HibpAsync(params string[] arguments);
@@ -35,17 +41,26 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>Posts the Event Grid event of a blob.</summary>
     public abstract Task PostEventAsync(string blob);
 
+    /// <summary>Returns the worker's process id.</summary>
+    public abstract Task<int> FindWorkerAsync();
+
     /// <summary>Kills the worker with SIGKILL; the host starts another.</summary>
     public abstract Task CrashWorkerAsync();
 
     /// <summary>Kills the host with SIGKILL, and starts another; the old worker keeps running.</summary>
     public abstract Task CrashHostAsync();
 
-    /// <summary>Stops the instance with SIGTERM, and starts another.</summary>
-    public abstract Task RestartAsync();
+    /// <summary>Stops the instance with SIGTERM, and waits for its end.</summary>
+    public abstract Task StopAsync();
 
-    /// <summary>Stops the instance, and starts another from another folder.</summary>
-    public abstract Task MoveAsync();
+    /// <summary>Starts the next instance after one that was stopped.</summary>
+    public abstract Task StartNextAsync();
+
+    /// <summary>Starts the next instance from another folder.</summary>
+    public abstract Task StartNextElsewhereAsync();
+
+    /// <summary>Starts the next instance, in whose worker memory seems exhausted whenever a function works.</summary>
+    public abstract Task StartNextWithoutMemoryAsync();
 
     public QueueClient Queue(string name) => new(Storage, name);
 
@@ -116,9 +131,9 @@ internal sealed class ListenedApp : DrivenApp
 
     public override string Said => _host.Said;
 
-    public static async Task<ListenedApp> StartAsync(IReadOnlyDictionary<string, string> settings)
+    public static async Task<ListenedApp> StartAsync(string storage, IReadOnlyDictionary<string, string> settings)
     {
-        var host = await FunctionsHost.StartAsync(settings);
+        var host = await FunctionsHost.StartAsync(settings, storage: storage);
         return new ListenedApp(host, await TriggerListeners.StartAsync(host));
     }
 
@@ -127,7 +142,13 @@ internal sealed class ListenedApp : DrivenApp
     public override Task PostEventAsync(string blob) =>
         _listeners.PostEventAsync(Container.GetBlobClient(blob).Uri, Container.Name, blob);
 
-    public override Task CrashWorkerAsync() => _host.ReplaceWorkerAsync(() => _host.Worker.KillAsync());
+    public override Task<int> FindWorkerAsync() => Task.FromResult(_host.Worker.ProcessId);
+
+    public override async Task CrashWorkerAsync()
+    {
+        await _host.EndWorkerAsync(_host.Worker.KillAsync);
+        await StartNextAsync();
+    }
 
     /// <summary>The listeners live in the test's process: they stop after their worker has ended, and new ones start.</summary>
     public override async Task CrashHostAsync()
@@ -137,10 +158,14 @@ internal sealed class ListenedApp : DrivenApp
         _listeners = await TriggerListeners.StartAsync(_host);
     }
 
-    public override Task RestartAsync() => _host.ReplaceWorkerAsync(_host.StopWorkerAsync);
+    public override Task StopAsync() => _host.EndWorkerAsync(_host.StopWorkerAsync);
 
-    // Listeners keep no state under the app's folder, so a restart is equivalent.
-    public override Task MoveAsync() => RestartAsync();
+    public override Task StartNextAsync() => _host.StartNextWorkerAsync((StartupHook.Variable, ""));
+
+    // Listeners keep no state under the app's folder, so this is equivalent.
+    public override Task StartNextElsewhereAsync() => StartNextAsync();
+
+    public override Task StartNextWithoutMemoryAsync() => _host.StartNextWorkerAsync((StartupHook.Variable, StartupHook.File));
 
     public override async ValueTask DisposeAsync()
     {
@@ -158,7 +183,7 @@ internal sealed class ListenedApp : DrivenApp
         {
             do
             {
-                await _host.Ready;
+                await _host.Ready.WaitAsync(_stop.Token);
                 await _host.InvokeTimerAsync();
             }
             while (await timer.WaitForNextTickAsync(_stop.Token));

@@ -24,6 +24,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
     private readonly TemporaryFolder _folder = new();
     private readonly string _appFolder;
     private readonly Dictionary<string, string> _variables;
+    private TaskCompletionSource _ready = new();
     private string _saidBefore = "";
 
     private FunctionsHost(string storage, string appFolder, IReadOnlyDictionary<string, string> settings)
@@ -49,14 +50,15 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>Starts the app on stores of its own, which aren't set up yet except for the upload container.</summary>
     /// <param name="settings">More app settings.</param>
     /// <param name="appFolder">A published app; null: the built one.</param>
+    /// <param name="storage">Connection string of its storage account; null: a new one.</param>
     public static async Task<FunctionsHost> StartAsync(
-        IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null)
+        IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null, string? storage = null)
     {
         var host = new FunctionsHost(
-            await AzuriteFixture.NewAccountAsync(), appFolder ?? BuiltApp.Folder("HibpIngest.Functions"),
+            storage ?? await AzuriteFixture.NewAccountAsync(), appFolder ?? BuiltApp.Folder("HibpIngest.Functions"),
             settings ?? new Dictionary<string, string>());
         await host.Container.CreateIfNotExistsAsync();
-        await host.StartWorkerAsync();
+        await host.StartNextWorkerAsync();
         return host;
     }
 
@@ -71,34 +73,32 @@ internal sealed class FunctionsHost : IAsyncDisposable
     }
 
     /// <summary>Completes when there is a worker: a host's triggers wait while it starts another.</summary>
-    public Task Ready { get; private set; } = Task.CompletedTask;
+    public Task Ready => _ready.Task;
 
     /// <summary>The output of all workers.</summary>
     public string Said => _saidBefore + Worker.Said;
 
-    /// <summary>Ends the worker, and starts another.</summary>
+    /// <summary>Ends the worker; triggers wait until <see cref="StartNextWorkerAsync"/> has started another.</summary>
     /// <param name="end">Ends the worker.</param>
-    public async Task ReplaceWorkerAsync(Func<Task> end)
+    public async Task EndWorkerAsync(Func<Task> end)
     {
-        var ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        Ready = ready.Task;
-        try
-        {
-            await end();
-            _saidBefore += Worker.Said;
-            await StartWorkerAsync();
-        }
-        finally
-        {
-            ready.SetResult();
-        }
+        _ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await end();
+        _saidBefore += Worker.Said;
+    }
+
+    /// <param name="settings">More app settings.</param>
+    public async Task StartNextWorkerAsync(params (string Name, string Value)[] settings)
+    {
+        await StartWorkerAsync(settings);
+        _ready.SetResult();
     }
 
     /// <summary>Stops the worker, and waits for its end; its output is complete only then.</summary>
     public async Task StopWorkerAsync()
     {
         await Worker.TerminateAsync();
-        Assert.Equal(0, await Worker.EndAsync());
+        Assert.True(await Worker.EndAsync() == 0, Worker.Said);
     }
 
     public Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
@@ -187,7 +187,8 @@ internal sealed class FunctionsHost : IAsyncDisposable
         _folder.Dispose();
     }
 
-    private IEnumerable<(string Function, string Queue)> QueueFunctions() =>
+    /// <summary>Returns the functions that a queue triggers, in the order of the queues.</summary>
+    public IEnumerable<(string Function, string Queue)> QueueFunctions() =>
         from trigger in Worker.Triggers
         let queue = (string?)trigger.Value["queueName"]
         where queue is not null

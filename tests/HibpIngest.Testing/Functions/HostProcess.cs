@@ -17,6 +17,7 @@ internal sealed class HostProcess : IAsyncDisposable
     private readonly StringBuilder _said = new();
     private readonly int _port = TestProcess.FreePort();
     private readonly string _logs;
+    private bool _isDisposed;
 
     private HostProcess(string appFolder, string folder, IReadOnlyDictionary<string, string> settings)
     {
@@ -70,9 +71,11 @@ internal sealed class HostProcess : IAsyncDisposable
     /// <param name="appFolder">The folder of the built app.</param>
     /// <param name="folder">The folder of its secrets.</param>
     /// <param name="settings">The app settings.</param>
-    /// <param name="health">The path that returns 200 once the host is up.</param>
+    /// <param name="health">The path that the app serves once the host is up.</param>
+    /// <param name="expected">The status that the app returns for it.</param>
     public static async Task<HostProcess> StartAsync(
-        string appFolder, string folder, IReadOnlyDictionary<string, string> settings, string health)
+        string appFolder, string folder, IReadOnlyDictionary<string, string> settings, string health,
+        HttpStatusCode expected = HttpStatusCode.OK)
     {
         var host = new HostProcess(appFolder, folder, settings);
         try
@@ -80,21 +83,36 @@ internal sealed class HostProcess : IAsyncDisposable
             using var http = new HttpClient();
             using var retry = new PeriodicTimer(TimeSpan.FromMilliseconds(200));
             using var timeout = new CancellationTokenSource(TestTimeout);
-            while (!await host.IsUpAsync(http, health, timeout.Token))
+            while (await host.FindStatusAsync(http, health, timeout.Token) != expected)
+            {
+                if (host._process.HasExited)
+                    throw new InvalidOperationException("the host ended");
                 await retry.WaitForNextTickAsync(timeout.Token);
+            }
             return host;
         }
-        catch
+        catch (Exception e)
         {
             await host.DisposeAsync();
-            throw;
+            throw new InvalidOperationException($"the app didn't start; output: {host._said}", e);
         }
+    }
+
+    /// <summary>Returns the worker's process id.</summary>
+    public async Task<int> FindWorkerAsync()
+    {
+        using var find = Process.Start(new ProcessStartInfo("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"])
+        {
+            UseShellExecute = false,
+            RedirectStandardOutput = true,
+        })!;
+        return int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture);
     }
 
     /// <summary>Kills the worker with SIGKILL.</summary>
     public async Task KillWorkerAsync()
     {
-        using var worker = await FindWorkerAsync();
+        using var worker = Process.GetProcessById(await FindWorkerAsync());
         worker.Kill();
         await worker.WaitForExitAsync();
     }
@@ -103,7 +121,7 @@ internal sealed class HostProcess : IAsyncDisposable
     /// <returns>Its worker, which keeps running without a host.</returns>
     public async Task<Process> KillHostAsync()
     {
-        var worker = await FindWorkerAsync();
+        var worker = Process.GetProcessById(await FindWorkerAsync());
         _process.Kill();
         await _process.WaitForExitAsync();
         return worker;
@@ -116,17 +134,6 @@ internal sealed class HostProcess : IAsyncDisposable
         return reader.ReadToEnd();
     }
 
-    private async Task<Process> FindWorkerAsync()
-    {
-        using var find = Process.Start(new ProcessStartInfo("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"])
-        {
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-        })!;
-        return Process.GetProcessById(
-            int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture));
-    }
-
     /// <summary>Sends SIGTERM, as the platform does to stop an instance.</summary>
     /// <returns>The exit code.</returns>
     public async Task<int> TerminateAsync()
@@ -136,26 +143,29 @@ internal sealed class HostProcess : IAsyncDisposable
         return _process.ExitCode;
     }
 
+    /// <summary>Ends the host. A second call does nothing: the next host may not have started.</summary>
     public async ValueTask DisposeAsync()
     {
+        if (_isDisposed)
+            return;
+        _isDisposed = true;
         if (!_process.HasExited)
             _process.Kill(entireProcessTree: true);
         await _process.WaitForExitAsync();
         _process.Dispose();
     }
 
-    private async Task<bool> IsUpAsync(HttpClient http, string health, CancellationToken cancellationToken)
+    /// <returns>Null if nothing listens.</returns>
+    private async Task<HttpStatusCode?> FindStatusAsync(HttpClient http, string path, CancellationToken cancellationToken)
     {
-        if (_process.HasExited)
-            throw new InvalidOperationException($"the host ended: {Said}");
         try
         {
-            using var response = await http.GetAsync(new Uri(Address, health), cancellationToken);
-            return response.StatusCode == HttpStatusCode.OK;
+            using var response = await http.GetAsync(new Uri(Address, path), cancellationToken);
+            return response.StatusCode;
         }
         catch (HttpRequestException)
         {
-            return false;
+            return null;
         }
     }
 

@@ -1,4 +1,6 @@
 using System.Diagnostics;
+using System.Net;
+using System.Text.Json.Nodes;
 
 namespace HibpIngest.Testing;
 
@@ -27,11 +29,11 @@ internal sealed class RealHost : DrivenApp
 
     public override string Said => _saidBefore + _host.Said;
 
-    public static async Task<RealHost> StartAsync(IReadOnlyDictionary<string, string> settings)
+    public static async Task<RealHost> StartAsync(string storage, IReadOnlyDictionary<string, string> settings)
     {
-        var host = new RealHost(await AzuriteFixture.NewAccountAsync(), settings);
+        var host = new RealHost(storage, settings);
         await host.Container.CreateIfNotExistsAsync();
-        await host.StartHostAsync();
+        await host.StartHostAsync(host._appFolder, HttpStatusCode.OK);
         return host;
     }
 
@@ -48,31 +50,35 @@ internal sealed class RealHost : DrivenApp
         response.EnsureSuccessStatusCode();
     }
 
+    public override Task<int> FindWorkerAsync() => _host.FindWorkerAsync();
+
     public override Task CrashWorkerAsync() => _host.KillWorkerAsync();
 
     public override async Task CrashHostAsync()
     {
         _orphans.Add(await _host.KillHostAsync());
-        await ReplaceHostAsync();
+        await StartNextAsync();
     }
 
-    public override async Task RestartAsync()
+    public override async Task StopAsync() => Assert.Equal(0, await _host.TerminateAsync());
+
+    public override Task StartNextAsync() => StartNextAsync(_appFolder, HttpStatusCode.OK);
+
+    public override Task StartNextElsewhereAsync()
     {
-        Assert.Equal(0, await _host.TerminateAsync());
-        await ReplaceHostAsync();
+        _appFolder = CopyApp("moved");
+        return StartNextAsync();
     }
 
-    public override Task MoveAsync()
+    /// <summary>A variable would apply to the host too, so the worker's own configuration names the hook. Health fails too.</summary>
+    public override async Task StartNextWithoutMemoryAsync()
     {
-        var moved = Path.Combine(_folder.Path, "moved");
-        foreach (var file in Directory.EnumerateFiles(_appFolder, "*", SearchOption.AllDirectories))
-        {
-            var copy = Path.Combine(moved, Path.GetRelativePath(_appFolder, file));
-            Directory.CreateDirectory(Path.GetDirectoryName(copy)!);
-            File.Copy(file, copy);
-        }
-        _appFolder = moved;
-        return RestartAsync();
+        var copy = CopyApp("without-memory");
+        var file = Path.Combine(copy, "HibpIngest.Functions.runtimeconfig.json");
+        var configuration = JsonNode.Parse(await File.ReadAllTextAsync(file))!;
+        configuration["runtimeOptions"]!["configProperties"]!["STARTUP_HOOKS"] = StartupHook.File;
+        await File.WriteAllTextAsync(file, configuration.ToJsonString());
+        await StartNextAsync(copy, HttpStatusCode.InternalServerError);
     }
 
     public override async ValueTask DisposeAsync()
@@ -88,13 +94,25 @@ internal sealed class RealHost : DrivenApp
         _folder.Dispose();
     }
 
-    private async Task ReplaceHostAsync()
+    private async Task StartNextAsync(string appFolder, HttpStatusCode health)
     {
         _saidBefore += _host.Said;
         await _host.DisposeAsync();
-        await StartHostAsync();
+        await StartHostAsync(appFolder, health);
     }
 
-    private async Task StartHostAsync() =>
-        _host = await HostProcess.StartAsync(_appFolder, _folder.Path, _variables, "api/health");
+    private async Task StartHostAsync(string appFolder, HttpStatusCode health) =>
+        _host = await HostProcess.StartAsync(appFolder, _folder.Path, _variables, "api/health", health);
+
+    private string CopyApp(string name)
+    {
+        var target = Path.Combine(_folder.Path, name);
+        foreach (var file in Directory.EnumerateFiles(_appFolder, "*", SearchOption.AllDirectories))
+        {
+            var copy = Path.Combine(target, Path.GetRelativePath(_appFolder, file));
+            Directory.CreateDirectory(Path.GetDirectoryName(copy)!);
+            File.Copy(file, copy);
+        }
+        return target;
+    }
 }

@@ -10,7 +10,12 @@ using System.Diagnostics.CodeAnalysis;
     Justification = "The runtime expects it in none (github.com/dotnet/runtime, docs/design/features/host-startup-hook.md).")]
 internal static class StartupHook
 {
+    /// <summary>The variable that names startup hooks.</summary>
+    public const string Variable = "DOTNET_STARTUP_HOOKS";
+
     private const string Connections = "Experimental.System.Net.Http.Connections";
+
+    public static string File => typeof(StartupHook).Assembly.Location;
 
     public static void Initialize() => ActivitySource.AddActivityListener(new ActivityListener
     {

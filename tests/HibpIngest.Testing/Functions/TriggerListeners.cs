@@ -153,7 +153,7 @@ public abstract class TriggeredFunctions
     /// <summary>Runs a function of the worker; throws if it fails, so that the platform retries.</summary>
     public async Task RunAsync(string function, ParameterBindingData data, CancellationToken cancellationToken)
     {
-        await Host!.Ready;
+        await Host!.Ready.WaitAsync(cancellationToken);
         var result = await Host.Worker.InvokeAsync(
             function, new TypedData
             {
