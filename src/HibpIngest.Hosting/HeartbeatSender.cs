@@ -42,7 +42,7 @@ public sealed class HeartbeatSender(
         {
             await store.RemoveHeartbeatAsync(LoadLeases.Host, timeout.Token);
         }
-        catch (Exception e) when (e is HibpException or OperationCanceledException)
+        catch (Exception e) when (e is HibpException or OperationCanceledException or OutOfMemoryException)
         {
             // The host stays listed as missing heartbeats for a day.
         }
