@@ -147,6 +147,7 @@ public sealed class HostCaseTests
             await Eventually.IsSoAsync(async () => await CountAsync(app, queue + QueueNames.PoisonSuffix) > 0);
         Assert.Equal(worker, await app.FindWorkerAsync());
         Assert.Contains("UpsertSlice failed: unexpected OutOfMemoryException", app.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain(StartupHook.Person, app.Said, StringComparison.Ordinal);
 
         await app.StopAsync();
         await app.StartNextAsync();

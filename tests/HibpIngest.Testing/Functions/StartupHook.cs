@@ -13,6 +13,9 @@ internal static class StartupHook
     /// <summary>The variable that names startup hooks.</summary>
     public const string Variable = "DOTNET_STARTUP_HOOKS";
 
+    /// <summary>Address in the exception's message, as if it came from the work; no log may contain it.</summary>
+    public const string Person = "out.of.memory@example.com";
+
     private const string Connections = "Experimental.System.Net.Http.Connections";
 
     public static string File => typeof(StartupHook).Assembly.Location;
@@ -25,7 +28,7 @@ internal static class StartupHook
         {
             // The connection to the Functions host is of HTTP/2.
             if (activity.Source.Name == "HibpIngest" || Environment.StackTrace.Contains("Http11", StringComparison.Ordinal))
-                throw new OutOfMemoryException();
+                throw new OutOfMemoryException(Person);
         },
     });
 }

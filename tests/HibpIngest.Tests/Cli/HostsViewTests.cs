@@ -93,7 +93,7 @@ public sealed partial class HostsViewTests
         var roles = string.Join(", ", OperatingRoles());
         Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = Heartbeat.Everything }], Now));
         Assert.Empty(HostsView.Unserved(queues, [Alive with { Roles = roles }], Now));
-        var withoutCalls = Alive with { Roles = "ingest, upsert, notify, log, sweep, passwords, access" };
+        var withoutCalls = Alive with { Roles = "ingest, upsert, notify, journal, sweep, passwords, access" };
         Assert.Equal(
             [
                 "breach-calls: 1 message waits for a host with the role 'call', and no live host has it: hibp run --roles call",

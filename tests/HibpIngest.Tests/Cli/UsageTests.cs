@@ -168,7 +168,8 @@ public sealed class UsageTests
     [InlineData("database purge abc", "'abc' is not the number of a load, which 'hibp status' shows")]
     [InlineData("run --accounts many", "--accounts: expected a whole number, found 'many'")]
     [InlineData(
-        "run --roles everything", "'everything' is not a role: expected ingest, upsert, notify, call, sweep, passwords, journal, access, web")]
+        "run --roles everything",
+        "'everything' is not a role: expected ingest, upsert, notify, call, sweep, passwords, journal, access, web")]
     [InlineData("run --roles ,", "--roles names no role: ingest, upsert, notify, call, sweep, passwords, journal, access, web")]
     [InlineData("breach set Adobe --date 2999-01-01", "--date 2999-01-01 is in the future: when was it breached?")]
     [InlineData("breach set Adobe --date yesterday", "--date takes a date as yyyy-MM-dd")]
