@@ -6,7 +6,7 @@ namespace HibpIngest.Hosting;
 /// <summary>Sends heartbeats on a dedicated thread: in a busy process, the thread pool may have no free thread for seconds.</summary>
 /// <param name="store">Uses a connection that the process's other work can't saturate.</param>
 /// <param name="roles">Separated by ", ".</param>
-/// <param name="onBeat">Called after each heartbeat: null, or its error.</param>
+/// <param name="onBeat">Called after each heartbeat, unless memory was exhausted: null, or its error.</param>
 public sealed class HeartbeatSender(
     IHeartbeats store, string roles, BlockedWork blocked, TimeProvider time, Action<HibpException?>? onBeat = null) : IAsyncDisposable
 {
@@ -52,23 +52,20 @@ public sealed class HeartbeatSender(
     {
         try
         {
+            var stopping = _stop.Token.WaitHandle;
             do
             {
                 try
                 {
-                    Beat();
-                    onBeat?.Invoke(null);
-                }
-                catch (HibpException e)
-                {
-                    onBeat?.Invoke(e);
+                    var error = TryBeat();
+                    onBeat?.Invoke(error);
                 }
                 catch (OutOfMemoryException)
                 {
-                    // The process continues, so it must not be listed as missing heartbeats: the next one may succeed.
+                    // Memory may be free again at the next heartbeat. Ending here would list a live host as missing its heartbeats.
                 }
             }
-            while (!_stop.Token.WaitHandle.WaitOne(Heartbeat.Interval));
+            while (!stopping.WaitOne(Heartbeat.Interval));
             _ended.SetResult();
         }
         catch (OperationCanceledException) when (_stop.IsCancellationRequested)
@@ -79,6 +76,19 @@ public sealed class HeartbeatSender(
         {
             // A bug: DisposeAsync rethrows it when the host stops; it must not end the process from here.
             _ended.SetException(e);
+        }
+    }
+
+    private HibpException? TryBeat()
+    {
+        try
+        {
+            Beat();
+            return null;
+        }
+        catch (HibpException e)
+        {
+            return e;
         }
     }
 
