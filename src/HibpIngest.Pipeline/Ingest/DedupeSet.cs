@@ -15,8 +15,8 @@ namespace HibpIngest.Pipeline.Ingest;
 /// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte stored apart from its hash. One comparison of 16 tags
 /// nearly always shows that an account is new, and costs one cache line in a set larger than the cache. An entry is in its home group
 /// (its hash scaled to the table), or, if that is full, in the next lower one with room. The table is a list of pages. It grows by a fifth
-/// by adding pages and redistributing the entries in place, so that there is never a second copy; or by more, for the accounts that
-/// <see cref="ReadShare"/> promises, since growing by a fifth moves each entry five times in all.
+/// by adding pages and redistributing the entries in place, so that there is never a second copy; or by up to four times, as estimated
+/// from <see cref="ReadShare"/>: growing by a fifth each time moves each entry five times in all.
 /// </remarks>
 internal sealed class DedupeSet
 {
@@ -65,7 +65,10 @@ internal sealed class DedupeSet
 
     public long Count { get; private set; }
 
-    /// <summary>Share of the accounts' source that was read, from 0 to 1. The table grows at once for what the rest may contain.</summary>
+    /// <summary>
+    /// Share of the file that was read, 0 to 1; 0 if unknown. A full table grows by 1 / ReadShare, at least by a fifth, at most fourfold,
+    /// and never beyond the cap.
+    /// </summary>
     public double ReadShare { get; set; }
 
     /// <summary>True if the cap is reached: further new accounts are not remembered.</summary>
@@ -188,7 +191,7 @@ internal sealed class DedupeSet
         var oldGroups = _groups;
         // Never more than the cap needs.
         var max = (int)Math.Min((long)((_cap / MaxLoad) + (OverflowGroups * GroupSlots)) / PageSlots + 1, int.MaxValue / PageGroups);
-        var growth = ReadShare < MinReadShare ? Growth : Math.Clamp(1 / ReadShare, Growth, MaxGrowth);
+        var growth = ReadShare >= MinReadShare ? Math.Clamp(1 / ReadShare, Growth, MaxGrowth) : Growth;
         var wanted = Math.Max(_pageCount + 1, (int)Math.Min(_pageCount * growth, max));
         if (wanted > _pages.Length)
             Array.Resize(ref _pages, Math.Max(wanted, (int)(_pages.Length * Growth)));

@@ -85,7 +85,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         // Status is watched before anything exists.
         await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
         await terminal.SeesAsync("waiting: the storage emulator is not running");
-        await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,log");
+        await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,journal");
         await terminal.SeesAsync("roles");
 
         // No host ingests.

@@ -89,7 +89,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
     {
         const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
         var now = TimeProvider.System.GetUtcNow();
-        var host = new Heartbeat("ab", "web-1", 4711, "ingest, upsert, notify, log, sweep, passwords, access", "1.0", now, now, []);
+        var host = new Heartbeat("ab", "web-1", 4711, "ingest, upsert, notify, journal, sweep, passwords, access", "1.0", now, now, []);
         await _rig.Context.Register.PutHeartbeatAsync(host, None);
         Assert.DoesNotContain("waits for a host", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
         await _rig.Context.Queues.Get(QueueNames.Calls).SendAsync("{}", TimeSpan.Zero, None);

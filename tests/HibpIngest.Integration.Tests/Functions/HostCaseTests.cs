@@ -142,7 +142,7 @@ public sealed class HostCaseTests
         var worker = await app.FindWorkerAsync();
         foreach (var (queue, message) in StageMessages.Each)
             await app.Queue(queue).SendMessageAsync(Convert.ToBase64String(Encoding.ASCII.GetBytes(message)));
-        // Messages that the load had still sent may be there too.
+        // The load's own messages may be in these queues too.
         foreach (var queue in QueueNames.All)
             await Eventually.IsSoAsync(async () => await CountAsync(app, queue + QueueNames.PoisonSuffix) > 0);
         Assert.Equal(worker, await app.FindWorkerAsync());

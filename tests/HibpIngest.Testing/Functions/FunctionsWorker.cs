@@ -43,7 +43,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
 
     private FunctionsWorker(string appFolder) => _appFolder = appFolder;
 
-    public int ProcessId => _process.Id;
+    public int ProcessId => _process.HasExited ? throw new WorkerEndedException() : _process.Id;
 
     /// <summary>Everything that host and worker would log: standard output and error, log lines sent to the host, exceptions.</summary>
     public string Said

@@ -143,7 +143,7 @@ internal sealed class HostProcess : IAsyncDisposable
         return _process.ExitCode;
     }
 
-    /// <summary>Ends the host. A second call does nothing: the next host may not have started.</summary>
+    /// <summary>Ends the host. Does nothing if called again, as when the next host failed to start.</summary>
     public async ValueTask DisposeAsync()
     {
         if (_isDisposed)

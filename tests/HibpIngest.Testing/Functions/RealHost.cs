@@ -70,7 +70,9 @@ internal sealed class RealHost : DrivenApp
         return StartNextAsync();
     }
 
-    /// <summary>A variable would apply to the host too, so the worker's own configuration names the hook. Health fails too.</summary>
+    /// <summary>
+    /// A variable would apply to the host too, so the worker's own configuration names the hook. The health endpoint then returns 500.
+    /// </summary>
     public override async Task StartNextWithoutMemoryAsync()
     {
         var copy = CopyApp("without-memory");

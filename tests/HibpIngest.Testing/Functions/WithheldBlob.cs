@@ -9,7 +9,7 @@ using Yarp.ReverseProxy.Forwarder;
 
 namespace HibpIngest.Testing;
 
-/// <summary>A storage account in which reading a blob from an offset on hangs until <see cref="Release"/>.</summary>
+/// <summary>A storage account in which reads of a blob that start at or after an offset hang until <see cref="Release"/>.</summary>
 internal sealed class WithheldBlob : IAsyncDisposable
 {
     private readonly TaskCompletionSource _released = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -42,7 +42,7 @@ internal sealed class WithheldBlob : IAsyncDisposable
 
     /// <param name="storage">Connection string of the real account.</param>
     /// <param name="name">The blob's name.</param>
-    /// <param name="from">Offset of the first byte that is withheld.</param>
+    /// <param name="from">Reads that start here or later hang; the app reads half a megabyte at a time.</param>
     public static async Task<WithheldBlob> StartAsync(string storage, string name, long from)
     {
         var blobService = new BlobServiceClient(storage).Uri.GetLeftPart(UriPartial.Authority);

@@ -72,7 +72,7 @@ public sealed class DedupeSetTests
             if (set.ReadShare > 0.01)
                 sizes.Add(set.MemoryBytes);
         }
-        // From 15,000 accounts on: at most 4 * 4 * 4 * 2 times as many, instead of 1.22 to the 23rd power.
+        // A hundredfold growth from 1% on takes four steps of up to four times, instead of 23 of 1.22.
         Assert.InRange(sizes.Count, 1, 8);
         Assert.InRange(set.MemoryBytes, 0, 24L * Accounts);
         for (var i = 0; i < Accounts; i++)
