@@ -387,22 +387,16 @@ internal sealed class PasswordsExportCommand : HibpCommand
             await RunAsync(session, export, mode, output, cancellationToken);
             return;
         }
-        // Renamed when complete, so that a file under the final name is never partial.
-        var partial = file + ".partial";
         long hashes;
         try
         {
-            await using (var output = new FileStream(partial, FileMode.Create, FileAccess.Write, FileShare.None, 1 << 16))
-                hashes = await RunAsync(session, export, mode, output, cancellationToken);
-            File.Move(partial, file, overwrite: true);
+            using var part = new PartFile(new FileInfo(file));
+            hashes = await RunAsync(session, export, mode, part.Stream, cancellationToken);
+            part.Complete();
         }
         catch (Exception e) when (e is UnauthorizedAccessException or IOException)
         {
             throw new BadInputException($"'{file}' can't be written: {e.Message}");
-        }
-        finally
-        {
-            File.Delete(partial);
         }
         session.Screen.ShowResult(new PasswordsExportedDocument(mode.Name(), hashes),
             $"{file} has {TableFormat.Number(hashes)} {mode.Name()} hashes.");
