@@ -55,7 +55,7 @@ public sealed record Load
     /// <summary>All entries have been read and every row is committed.</summary>
     public bool IngestComplete { get; init; }
 
-    /// <summary>The dedupe cap was reached: later accounts may be duplicates.</summary>
+    /// <summary>The dedupe set had no room for all accounts: later ones may be duplicates.</summary>
     public bool DuplicatesPossible { get; init; }
     public bool Purged { get; init; }
 

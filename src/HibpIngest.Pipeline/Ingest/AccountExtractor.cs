@@ -261,7 +261,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     private void HandOver()
     {
         // One batch is always being filled, so at most BatchesInFlight - 1 wait in the channel and the write can't fail.
-        if (!_batches.Writer.TryWrite(new ExtractedBatch(_batch, Checkpoint(), _known.CapReached)))
+        if (!_batches.Writer.TryWrite(new ExtractedBatch(_batch, Checkpoint(), _known.HasForgotten)))
             throw new InvalidOperationException("more batches are in use than were created");
         _batch = _free.Take(_stop.Token);
     }

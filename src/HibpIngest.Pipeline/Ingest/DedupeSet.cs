@@ -71,8 +71,8 @@ internal sealed class DedupeSet
     /// </summary>
     public double ReadShare { get; set; }
 
-    /// <summary>True if the cap is reached: further new accounts are not remembered.</summary>
-    public bool CapReached => Count >= _cap;
+    /// <summary>True if the cap was reached and an account after that is not remembered: it may appear again as a new one.</summary>
+    public bool HasForgotten { get; private set; }
 
     public long MemoryBytes => _pageCount * (long)((PageSlots * SlotBytes) + (2 * ArrayOverheadBytes)) + (_pages.Length * 2L * IntPtr.Size);
 
@@ -109,8 +109,8 @@ internal sealed class DedupeSet
     {
         if (_groups == 0)
         {
-            if (CapReached)
-                return true;
+            if (_cap == 0)
+                return Forget();
             Grow();
         }
 
@@ -133,8 +133,8 @@ internal sealed class DedupeSet
                 if (empty < GroupSlots || --group < 0)
                     break;
             }
-            if (CapReached)
-                return true;
+            if (Count >= _cap)
+                return Forget();
             if (group >= 0 && Count < _limit)
             {
                 Unsafe.Add(ref Tags(group), empty) = tag;
@@ -145,6 +145,8 @@ internal sealed class DedupeSet
             Grow();
         }
     }
+
+    private bool Forget() => HasForgotten = true;
 
     private UInt128 Hash(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
     {

@@ -21,7 +21,7 @@ public sealed class DedupeSetTests
             Assert.Equal(reference.Add(alias + "@" + domain), Add(set, alias, domain));
         }
         Assert.Equal(reference.Count, set.Count);
-        Assert.False(set.CapReached);
+        Assert.False(set.HasForgotten);
     }
 
     [Fact]
@@ -99,14 +99,12 @@ public sealed class DedupeSetTests
     {
         var set = new DedupeSet(cap);
         for (var i = 0; i < cap; i++)
-        {
-            Assert.False(set.CapReached);
             Assert.True(Add(set, (uint)i));
-        }
-        Assert.True(set.CapReached);
+        Assert.False(set.HasForgotten);
         var memory = set.MemoryBytes;
         for (var i = 0; i < 100_000; i++)
             Assert.Equal(i >= cap, Add(set, (uint)i));
+        Assert.True(set.HasForgotten);
         Assert.Equal(cap, set.Count);
         Assert.Equal(memory, set.MemoryBytes);
     }
