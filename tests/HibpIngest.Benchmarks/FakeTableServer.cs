@@ -9,15 +9,6 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class FakeTableServer : IAsyncDisposable
 {
-    private static readonly byte[] BatchStart =
-        "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n"u8.ToArray();
-    private static readonly byte[] OperationSucceeded =
-    [
-        .. "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"u8,
-        .. "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n"u8,
-    ];
-    private static readonly byte[] BatchEnd = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
-
     private LocalServer _server = null!;
     private long _requests;
 
@@ -56,15 +47,7 @@ internal sealed class FakeTableServer : IAsyncDisposable
             context.Response.StatusCode = StatusCodes.Status204NoContent;
             return;
         }
-        context.Response.StatusCode = StatusCodes.Status202Accepted;
-        context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
-        var parts = body.GetBuffer().AsSpan(0, (int)body.Length).Count("application/http"u8);
-        var response = new MemoryStream();
-        response.Write(BatchStart);
-        for (var i = 0; i < parts; i++)
-            response.Write(OperationSucceeded);
-        response.Write(BatchEnd);
-        await context.Response.Body.WriteAsync(response.GetBuffer().AsMemory(0, (int)response.Length));
+        await AcceptedTransaction.AnswerAsync(context, body.GetBuffer().AsSpan(0, (int)body.Length).Count("application/http"u8));
     }
 }
 

@@ -1,6 +1,6 @@
 using System.Diagnostics;
 
-namespace HibpIngest.Benchmarks;
+namespace HibpIngest.Testing;
 
 /// <summary>The CPU time that a process has used since this was created.</summary>
 internal sealed class ProcessCpu(int id)

@@ -23,7 +23,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
 
     protected static TimeSpan PollInterval { get; } = TimeSpan.FromMilliseconds(250);
 
-    protected static bool IsLong { get; } = Environment.GetEnvironmentVariable("HIBP_TEST_CAMPAIGN") == "long";
+    internal static bool IsLong { get; } = Environment.GetEnvironmentVariable("HIBP_TEST_CAMPAIGN") == "long";
 
     /// <summary>Seeds everything random.</summary>
     protected int Seed { get; } = Environment.TickCount & 0xFFFFFF;

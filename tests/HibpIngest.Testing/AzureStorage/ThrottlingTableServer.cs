@@ -1,8 +1,6 @@
-using System.Net;
 using System.Text;
 using System.Text.Json;
 using Microsoft.AspNetCore.Http;
-using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Testing;
 
@@ -22,10 +20,8 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     private const string End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n";
 
     private readonly TableLimits _limits;
-    private readonly Uri? _upstream;
+    private readonly UpstreamTables? _upstream;
     private readonly bool _answersWrites;
-    private readonly HttpClient _http =
-        new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
     private readonly TableModel<string> _model;
     private LocalServer _server = null!;
     private long _accepted;
@@ -34,7 +30,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
 
     private ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites)
     {
-        (_limits, _upstream, _answersWrites) = (limits, upstream, answersWrites);
+        (_limits, _upstream, _answersWrites) = (limits, upstream is null ? null : new UpstreamTables(upstream), answersWrites);
         _model = new TableModel<string>(limits, TimeProvider.System);
     }
 
@@ -62,7 +58,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _server.DisposeAsync();
-        _http.Dispose();
+        _upstream?.Dispose();
     }
 
     private async Task AnswerAsync(HttpContext context)
@@ -119,38 +115,12 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(json));
     }
 
-    private async Task PassOnAsync(HttpContext context, byte[] body)
+    private Task PassOnAsync(HttpContext context, byte[] body)
     {
-        if (_upstream is null)
-        {
-            context.Response.StatusCode = StatusCodes.Status501NotImplemented;
-            return;
-        }
-        var received = context.Request;
-        // The parts of a transaction contain the server's address too.
-        var text = body.Length == 0 ? body : Encoding.Latin1.GetBytes(
-            Encoding.Latin1.GetString(body).Replace(new Uri(Endpoint).Authority, _upstream.Authority, StringComparison.Ordinal));
-        var target = context.Features.GetRequiredFeature<IHttpRequestFeature>().RawTarget;
-        using var request = new HttpRequestMessage(
-            new HttpMethod(received.Method), $"{_upstream.GetLeftPart(UriPartial.Authority)}{target}");
-        if (received.ContentLength is not null || body.Length > 0)
-            request.Content = new ByteArrayContent(text);
-        foreach (var (name, value) in received.Headers)
-        {
-            if (name is "Host" or "Content-Length" or "Connection")
-                continue;
-            if (!request.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value))
-                request.Content?.Headers.TryAddWithoutValidation(name, (IEnumerable<string>)value);
-        }
-        using var answer = await _http.SendAsync(request);
-        context.Response.StatusCode = (int)answer.StatusCode;
-        foreach (var (name, values) in answer.Headers.Concat(answer.Content.Headers))
-        {
-            if (name is not ("Transfer-Encoding" or "Connection" or "Keep-Alive" or "Content-Length"))
-                context.Response.Headers[name] = values.ToArray();
-        }
-        if (answer.StatusCode is not (HttpStatusCode.NoContent or HttpStatusCode.NotModified))
-            await context.Response.Body.WriteAsync(await answer.Content.ReadAsByteArrayAsync());
+        if (_upstream is not null)
+            return _upstream.ForwardAsync(context, body, Endpoint);
+        context.Response.StatusCode = StatusCodes.Status501NotImplemented;
+        return Task.CompletedTask;
     }
 
     /// <summary>Returns the key in the first <c>accounts(PartitionKey='...'</c>.</summary>

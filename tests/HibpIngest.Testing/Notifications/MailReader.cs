@@ -5,10 +5,11 @@ using MimeKit;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Reads mails with MimeKit, and checks what MimeKit forgives: 7-bit characters, CRLF, lines of at most 76
-/// characters, encoded words of at most 75, and each header once. Words in Q encoding may be longer: MimeKit counts
-/// one character each for = ? _ and punctuation, which take three. RFC 2047 allows 75; mail programs read longer
-/// ones, and only a title made of such characters has them. RFC 5322's limit of 998 per line is kept.
+/// Reads mails with MimeKit, and checks what MimeKit forgives: 7-bit characters, CRLF, lines of at most 78
+/// characters (RFC 5322), 76 with an encoded word (RFC 2047), encoded words of at most 75, and each header once.
+/// Words in Q encoding may be longer: MimeKit counts one character each for = ? _ and punctuation, which take three.
+/// RFC 2047 allows 75; mail programs read longer ones, and only a title made of such characters has them. RFC 5322's
+/// limit of 998 per line is kept.
 /// </summary>
 internal static partial class MailReader
 {
@@ -73,7 +74,8 @@ internal static partial class MailReader
         // Boundaries and the header that names them can't be folded.
         if (line.StartsWith("--", StringComparison.Ordinal) || line.Contains("boundary=\"", StringComparison.Ordinal))
             return false;
-        return line.Length > (line.Contains("=?utf-8?q?", StringComparison.Ordinal) ? 230 : 76);
+        return line.Length > (line.Contains("=?utf-8?q?", StringComparison.Ordinal) ? 230
+            : line.Contains("=?", StringComparison.Ordinal) ? 76 : 78);
     }
 
     private static string One(HeaderList headers, string name)
