@@ -5,8 +5,9 @@ using Microsoft.Extensions.Hosting;
 namespace HibpIngest.Hosting;
 
 /// <summary>
-/// The setup common to both Functions apps: settings, logs, telemetry. Wrong settings don't end the process, since the third exit of a
-/// worker stops its host: each is logged, and <see cref="SettingsErrors"/> is registered for the services that must refuse work.
+/// The setup common to both Functions apps: settings, logs, telemetry. Wrong settings don't end the process: after a
+/// worker's third exit, the Functions host stops. Instead, each wrong setting is logged, and <see cref="SettingsErrors"/> is registered for
+/// the services that must refuse work.
 /// </summary>
 public sealed partial class FunctionsApp
 {

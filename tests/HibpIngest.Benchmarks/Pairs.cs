@@ -30,7 +30,7 @@ internal sealed class Pairs(int count)
 
     /// <summary>
     /// Prints the results; returns whether every stage reaches this share of its ceiling, or only the named one if
-    /// the others are peers.
+    /// given: the other rows are then for comparison.
     /// </summary>
     public bool Print(double share, string? stage = null)
     {

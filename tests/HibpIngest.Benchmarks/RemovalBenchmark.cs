@@ -13,7 +13,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Measures removing a breach from one emulator, where every other account is in another breach as well: by its rows,
+/// Measures removing a breach from one emulator, where half of the accounts are in another breach as well: by its rows,
 /// and by a walk over the table with its rows purged.
 /// </summary>
 internal static class RemovalBenchmark

@@ -42,7 +42,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         using var logs = new Watching(1600, () => { });
         await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
         {
-            // In the middle of a batch, after some of its rows were sent.
+            // Large pieces time out at once; the second piece of 5,000 does so too, after a part of the batch was copied.
             BeforeCopy = rows =>
             {
                 copies.Add(rows);

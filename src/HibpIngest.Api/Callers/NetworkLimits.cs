@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.RateLimiting;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>Limits of what people's browsers request from one network. Per process: N processes allow N times as much.</summary>
+/// <summary>Limits on the requests that people's browsers send from one network. Per process: N processes allow N times as much.</summary>
 internal static class NetworkLimits
 {
     /// <summary>Policy of the search page's requests.</summary>

@@ -8,8 +8,9 @@ using Microsoft.Extensions.Caching.Memory;
 namespace HibpIngest.Api.Pages;
 
 /// <summary>
-/// Tickets that a page gets with it, and with which its script searches: so that the search is of people with a browser, not an API without
-/// a key. A ticket is the time at which it expires, a random number and the HMAC of both with the caller's network. It holds nothing else.
+/// Tickets, one in each page, with which the page's script searches: so that the search serves people with a browser, and isn't an API
+/// without a key. A ticket is the time at which it expires, a random number and the HMAC of both with the caller's network. It holds
+/// nothing else.
 /// </summary>
 internal sealed class PageTickets(PageKey key, TimeProvider time) : IDisposable
 {

@@ -71,7 +71,7 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
     private async Task<BackupNote> DescribeAsync(
         string copy, string name, DateTimeOffset takenAt, IProgress<long> progress, CancellationToken cancellationToken)
     {
-        // The confirmed ids are read before the copy is examined: the register never runs ahead of the database.
+        // Read after the copy was made, so these may be higher than the copy's own ids. A restore confirms both: no id is assigned twice.
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
         var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
         var bytes = new FileInfo(copy).Length;

@@ -60,7 +60,7 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
                 throw new BadInputException($"backup '{backup}' and its note belong to different databases; use another backup");
             }
             await UpgradeAsync(staged, note, cancellationToken);
-            // MoveOn needs the key; without it, the restore must not begin.
+            // ReconcileRestoredDatabase needs the key; without it, the restore must not begin.
             await new ApplySuppressions(staged, register, keys).CheckKeyAsync(cancellationToken);
             await staged.SkipNotificationIdsAsync(cancellationToken);
         }
@@ -78,14 +78,15 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         await register.ConfirmAsync(_note!.Confirmed, cancellationToken);
         await register.ConfirmAsync(_note.Highest, cancellationToken);
         var (_, before) = await register.GetConfirmedAsync(cancellationToken);
-        // From here on, a starting host refuses. The flag stays set until MoveOn has ended.
+        // From here on, a starting host refuses. The flag stays set until ReconcileRestoredDatabase has ended.
         await register.SetMovingOnAsync(true, cancellationToken);
         try
         {
             // A host may have started before the flag was set.
             await RequireNoHostAsync(cancellationToken);
             SettleCurrent();
-            // Closed while no connection has the file open: closing it would release their locks (sqlite.org/howtocorrupt.html, 2.2).
+            // Closed now, while no connection has the file open: closing it later would release that connection's locks
+            // (sqlite.org/howtocorrupt.html, 2.2).
             _held?.Dispose();
             return Exchange();
         }

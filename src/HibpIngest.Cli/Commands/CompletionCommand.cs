@@ -2,7 +2,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class CompletionCommand : HibpCommand
 {
-    // The directive is System.CommandLine's. Its suggestions contain the typed text anywhere; a shell needs those that begin with it.
+    // [suggest:N] is System.CommandLine's. It suggests what contains the typed text anywhere; a shell needs what begins with it.
     private const string Bash = """
         # Completes hibp. For this shell: source <(hibp completion bash)
         _hibp() {

@@ -180,8 +180,8 @@ internal sealed class JournalVerifyCommand : HibpCommand
             if (load.State == JournaledState.Removed && load.Blobs.Count > 1)
             {
                 faults.Add(
-                    $"folder '{load.Folder}' is of a load that was removed, and still has {load.Blobs.Count - 1} blobs: hibp journal "
-                    + "repair");
+                    $"folder '{load.Folder}' is of a load that was removed, and still has blobs ({load.Blobs.Count - 1}); run: hibp "
+                    + "journal repair");
             }
         }
         if (session.Parsed.GetValue(_accounts) && faults.Count == 0)

@@ -76,7 +76,7 @@ internal sealed class ServeOptions
             return;
         session.Set(PipelineSettings.WebUrlVariable, Text(listened[0]));
         session.Screen.Say($"warning: HIBP_WEB_URL is not set: this process makes links from {Text(listened[0])}, other hosts and commands "
-            + $"from {Text(webUrl)}; set it to where people reach the API, everywhere, then run 'hibp catalogue publish'");
+            + $"from {Text(webUrl)}; set it on every host to the URL at which people reach the API, then run 'hibp catalogue publish'");
 
         static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
     }

@@ -53,7 +53,7 @@ internal sealed class CommandSession : IDisposable
         _ = _logging.GetService<MeterProvider>();
     }
 
-    /// <summary>Of the stages, without <c>--verbose</c>: hosts report each load's outcome, and commands show failures themselves.</summary>
+    /// <summary>Minimum level of the stages' log lines without <c>--verbose</c>.</summary>
     public LogLevel PipelineLevel { get; set; } = LogLevel.Warning;
 
     public ParseResult Parsed { get; }
@@ -159,7 +159,7 @@ internal sealed class CommandSession : IDisposable
         },
         cancellationToken);
 
-    /// <summary>Opens the stores for an upload, which needs no database: but one that is known must be of the same installation.</summary>
+    /// <summary>Opens the stores for an upload, which needs no database; if one is known, it must belong to the same store.</summary>
     public Task<ServiceProvider> OpenToDropAsync(CancellationToken cancellationToken) => OpenAsync(
         async services =>
         {

@@ -5,7 +5,7 @@ namespace HibpIngest.Breaches;
 /// <summary>Everything that a load's positions depend on, recorded when the load starts. Stored as JSON.</summary>
 public sealed record LoadSettings
 {
-    /// <summary>Batch size of the published design: 20,000 rows. 25,000 timed out on its S3 database.</summary>
+    /// <summary>Batch size of the published design: 20,000 rows. 25,000 timed out on its database (Azure SQL, tier S3).</summary>
     public const int DefaultBatchRows = 20_000;
 
     /// <summary>Message size of the published design: 10,000 rows.</summary>
@@ -23,7 +23,8 @@ public sealed record LoadSettings
 }
 
 /// <summary>
-/// Limits for reading an archive. All values are counted while reading and never taken from headers. Exceeding any limit fails the load.
+/// Limits for reading an archive, enforced by counting while reading; a zip that states too many entries is refused at once. Exceeding any
+/// limit fails the load.
 /// </summary>
 public sealed record ArchiveLimits
 {
@@ -50,8 +51,9 @@ public sealed record ArchiveLimits
     public int MaxInflationRatio { get; init; } = 200;
 
     /// <summary>
-    /// Maximum compressed bytes that inflate to nothing, all levels together. Per entry these are the compressed bytes in excess of 9/8 of
-    /// the inflated bytes plus 1 KiB. Deflate blocks that hold only tables are read at 0.6 to 3.5 MB/s (64 MiB: up to two minutes).
+    /// Maximum compressed bytes that inflate to nothing, all levels together. For each entry, these are the compressed bytes beyond the sum
+    /// of 1 KiB and 9/8 of the inflated bytes. Deflate blocks that hold only tables are read at 0.6 to 3.5 MB/s (64 MiB: up to two
+    /// minutes).
     /// </summary>
     [Range(0, long.MaxValue)]
     public long MaxIdleBytes { get; init; } = 64L << 20;

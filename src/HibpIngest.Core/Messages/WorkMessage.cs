@@ -62,7 +62,8 @@ public abstract record WorkMessage
                 $"the message has version {version}, expected {CurrentVersion}: another version of the program sent it");
         }
         return message?.IsComplete() == true
-            ? message : throw new UnreadableMessageException($"the message is not the JSON of {typeof(T).Name}");
+            ? message : throw new UnreadableMessageException(
+                $"the message is not the JSON of {typeof(T).Name}, or lacks a field; if it was put into the queue by hand, correct it");
     }
 
     /// <summary>Returns whether the fields that JSON doesn't check hold values within their range.</summary>

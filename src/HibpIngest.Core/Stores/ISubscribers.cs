@@ -10,7 +10,7 @@ public interface ISubscribers
     Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken);
 
-    /// <summary>Returns all subscriptions by email and domain.</summary>
+    /// <summary>Returns all subscriptions, ordered by email and domain.</summary>
     IAsyncEnumerable<Subscription> ListSubscribersAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the <see cref="SuppressionKey.Check"/> of the key that the suppressions were made under.</summary>
@@ -25,7 +25,7 @@ public interface ISubscribers
 
     /// <summary>
     /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same hash replaces
-    /// an earlier one). A removal of all of an address' subscriptions deletes its request for one, too.
+    /// an earlier one). Unconfirmed requests for the removed subscriptions are deleted too.
     /// </summary>
     /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
     /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>

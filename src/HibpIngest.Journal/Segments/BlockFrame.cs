@@ -46,9 +46,9 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
         if (found != block)
             throw Damage(
                 segment, block,
-                $"its frame has slice {found.Slice}, position {found.First}, {found.Rows} rows, {found.StoredBytes} and "
-                + $"{found.RawBytes} bytes, and the footer slice {block.Slice}, position {block.First}, {block.Rows} rows, "
-                + $"{block.StoredBytes} and {block.RawBytes} bytes");
+                $"its frame has slice {found.Slice}, position {found.First}, {found.Rows} rows, {found.StoredBytes} stored "
+                + $"and {found.RawBytes} raw bytes; the footer has slice {block.Slice}, position {block.First}, {block.Rows} rows, "
+                + $"{block.StoredBytes} stored and {block.RawBytes} raw bytes");
         var frame = new BlockFrame(block, BinaryPrimitives.ReadInt32LittleEndian(bytes[28..]), (BlockCodec)bytes[32]);
         if (frame.Domains < 1 || frame.Domains > block.Rows)
             throw Damage(segment, block, $"its frame has {frame.Domains} domains of {block.Rows} rows");

@@ -122,8 +122,8 @@ public sealed class SegmentReader : IAsyncDisposable
     }
 
     private static StoreMissingException Missing(string name) =>
-        new($"segment '{name}' is missing in the journal: restore the blob, or write it again from its load's "
-            + "rows");
+        new($"segment '{name}' is missing in the journal: restore the blob, or, if its load's rows are still in "
+            + "SQL, run: hibp journal write --load LOAD --again");
 
     private static async Task<ReadOnlyMemory<byte>> ReadAsync(
         IJournalBlobs blobs, string name, long offset, long length, CancellationToken cancellationToken)

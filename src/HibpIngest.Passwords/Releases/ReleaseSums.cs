@@ -5,10 +5,10 @@ namespace HibpIngest.Passwords.Releases;
 /// <summary>Sums the rows of a part, group by group; for a command that has the process to itself.</summary>
 internal static class ReleaseSums
 {
-    // If each range is a read of its own, the reads take most of the time.
+    // Several at a time: back ends that read each range by itself spend most of the time waiting.
     private const int MaxConcurrency = 4;
 
-    // Ranges arrive in arrays of megabytes, of which the collector otherwise lets several hundred accumulate: it goes by the machine's
+    // Ranges arrive in arrays of megabytes. Unforced, the garbage collector lets hundreds of them accumulate: it goes by the machine's
     // memory, not by the import's limit.
     private const long CollectEveryBytes = 64 << 20;
 

@@ -63,7 +63,7 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashM
             PasswordNames.Range(Release, Mode, prefix), PasswordContent.Range(gzip), IPasswordBlobs.AnyVersion, cancellationToken);
 }
 
-// Each write has partitions of its own; the service limits what a table accepts.
+// Fewer at once than for blobs: each write has a partition of its own, but the service also limits the table as a whole.
 internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode)
     : SingleRangeTarget(stores.Blobs, release, mode, PasswordBackend.Table, atOnce: 8, needsRows: true)
 {

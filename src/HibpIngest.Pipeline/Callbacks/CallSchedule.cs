@@ -1,5 +1,6 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
+/// <summary>Sends the messages for searching a load's slices for the clients' prefixes, and for calling the clients.</summary>
 public sealed class CallSchedule(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, PipelineMessages messages)
 {
@@ -8,7 +9,7 @@ public sealed class CallSchedule(
 
     public async Task<bool> HasClientsAsync(CancellationToken cancellationToken) => (await clients.ListAsync(cancellationToken)).Count > 0;
 
-    /// <summary>Sends a message for each slice of a load that is still to be searched. Returns whether there are any.</summary>
+    /// <summary>Sends a message for each of a load's slices that were not searched yet. Returns whether there are any.</summary>
     public async Task<bool> LookThroughAsync(LoadId load, CancellationToken cancellationToken)
     {
         if (await callbacks.ListCallSlicesAsync(load, cancellationToken) is not { Count: > 0 } left)
@@ -50,7 +51,7 @@ public sealed class CallSchedule(
         await LookThroughAsync(load, cancellationToken);
     }
 
-    /// <summary>Sets <see cref="CallProgress.Paused"/>. A load with open calls to paused clients only is over until one resumes.</summary>
+    /// <summary>Sets <see cref="CallProgress.Paused"/>. A load whose open calls are all to paused clients doesn't wait for them.</summary>
     public async Task<IReadOnlyList<Load>> WithPausedAsync(IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
         if (!loads.Any(load => load.Calls is { Open: > 0 }))

@@ -12,8 +12,8 @@ public sealed class IngestBreach(
     LoadStart starts, LoadLeases leases, LoadCopy copy, LoadReports reports, PipelineMessages messages, TimeProvider time,
     ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
-    // A waiting message uses its invocation's time, of which a plan that ends functions at 10 minutes leaves 30 s beyond HIBP_PLANLIMIT
-    // (8 minutes and 90 s). After IngestSlotTimeout the message is sent back to its queue, where another process may receive it.
+    // Waiting uses up the invocation's time. Of the 10 minutes of a Functions plan, 9.5 are planned for work and its end (HIBP_PLANLIMIT
+    // and 90 s): 30 s are left. After IngestSlotTimeout the message is sent back to its queue, where another process may receive it.
     private static readonly TimeSpan IngestSlotTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan RedeliveryDelay = TimeSpan.FromSeconds(30);
 
@@ -91,7 +91,7 @@ public sealed class IngestBreach(
 
     public string DescribeExhaustedRetries(LoadLease work) =>
         $"its ingest was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
-        + $"or meet its plan's time limit? Fix that, then run: hibp load resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp "
+        + $"or reach its plan's time limit? Fix that, then run: hibp load resume {work.Load.Id}; or lower HIBP_DEDUPECAP, then run: hibp "
         + $"load resume {work.Load.Id} --restart";
 
     private async Task<LoadLease?> ClaimLoadAsync(IngestMessage message, CancellationToken cancellationToken)

@@ -22,7 +22,7 @@ public sealed class LoadArchive(ILoadRows rows, IBreachBlobs blobs, ArchivePassw
 
     public Task ForgetPasswordAsync(Load load) => passwords.DeleteAsync(load.Blob, CancellationToken.None);
 
-    // Rebuilds the dedupe set as of the checkpoint's entry. Rows up to the cap are distinct, so these are the first rows.
+    // Rebuilds the dedupe set as of the checkpoint's entry. It holds the first rows, up to the cap; these are distinct.
     private async Task<DedupeSet> RememberAsync(Load load, CancellationToken cancellationToken)
     {
         var known = new DedupeSet(load.Settings.DedupeCap);

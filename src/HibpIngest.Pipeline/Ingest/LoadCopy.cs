@@ -25,7 +25,7 @@ public sealed class LoadCopy(
         catch (OperationCanceledException) when (limit.IsCancellationRequested && !lease.Token.IsCancellationRequested)
         {
             throw new BadInputException("reading up to the first account that is not copied yet takes longer than the "
-                + $"{options.Value.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, kept below the plan's limit): resume it "
+                + $"{options.Value.PlanLimit} that one invocation may run here (HIBP_PLANLIMIT, below the plan's limit): resume the load "
                 + $"with 'hibp load resume {load.Id}' on a plan that lets it run longer or under 'hibp run', or drop the archive's entries "
                 + "as several smaller archives");
         }

@@ -33,7 +33,10 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
     }
 }
 
-/// <summary>SQL returned another number of rows than the slice recorded. Nothing was upserted: a part would look complete.</summary>
+/// <summary>
+/// SQL or the journal returned another number of rows than the slice recorded. Nothing was upserted, because a slice upserted in part would
+/// count as complete.
+/// </summary>
 public sealed class RowsMissingException(Slice slice, int found)
     : HibpException(
         $"slice {slice.Number} of load {slice.Load} recorded {slice.Count} rows at positions {slice.First} to {slice.Last}, found {found}");

@@ -47,7 +47,7 @@ public sealed class LayoutOperations(
             SpreadDomains = spreadDomains,
         };
         if (facts.FindFault() is { } fault)
-            throw new BadInputException($"layout {name} would be one of {fault}");
+            throw new BadInputException($"layout {name} can't have {fault}");
         return await LockedAsync(
             async token =>
             {

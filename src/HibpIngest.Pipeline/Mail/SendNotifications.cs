@@ -83,7 +83,7 @@ public sealed partial class SendNotifications(
     }
 
     public string DescribeExhaustedRetries(MailRun work) =>
-        $"notifications {work.Message.First} to {work.Message.Last} were started {work.Attempts - 1} times and ended without a result each "
+        $"sending notifications {work.Message.First} to {work.Message.Last} was started {work.Attempts - 1} times, without a result each "
         + $"time: did the process run out of memory? Fix that, then run: hibp load resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
@@ -122,8 +122,8 @@ public sealed partial class SendNotifications(
                 // during the send.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.Value.MailClaim / 2)
-                    throw new StoreUnavailableException($"the mail server is too slow: half of the claim ({options.Value.MailClaim}) is "
-                        + "used; the remaining notifications are redelivered");
+                    throw new StoreUnavailableException($"the mail server is too slow: half of HIBP_MAILCLAIM ({options.Value.MailClaim}) "
+                        + "has passed; the remaining mails are sent in a later attempt");
                 // The time is counted from the previous mail: a delay doesn't make the next mails come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
                 var outcome = await notificationMails.SendAsync(notification, work.Breach, cancellationToken);

@@ -62,7 +62,7 @@ public sealed partial class MatchSubscribers(
 
     public string DescribeExhaustedRetries(LoadLease work) =>
         $"its matching was started {work.Load.Attempts - 1} times and ended without a result each time: did the process run out of memory, "
-        + $"or meet its plan's time limit with one step (of at most {match.StepRows} rows, HIBP_MATCHROWS)? Fix that, then run: hibp "
+        + $"or reach its plan's time limit within one step ({match.StepRows} rows; lower HIBP_MATCHROWS)? Fix that, then run: hibp "
         + $"load resume {work.Load.Id}";
 
     [LoggerMessage(

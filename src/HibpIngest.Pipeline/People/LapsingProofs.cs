@@ -18,7 +18,7 @@ public sealed partial class LapsingProofs(
     // Time to repair a DNS or web server that was moved.
     private static readonly TimeSpan RetryAfter = TimeSpan.FromDays(7);
 
-    // A server that doesn't take the mail for longer must not keep the domain.
+    // After this, the step is recorded even if the mail can't be sent: a mail server that is down must not keep a proof alive.
     private static readonly TimeSpan WaitForMail = TimeSpan.FromDays(3);
 
     /// <summary>Returns for how long a check has been due; negative: it is not due yet.</summary>
@@ -47,7 +47,7 @@ public sealed partial class LapsingProofs(
             LogLapsed(proof.Domain);
         else if (proof.Subscription is null)
         {
-            // Proven again meanwhile. The other order could end between the two, with a domain that is never checked again.
+            // Proven again meanwhile. If the proof were ended before the key, a crash between them would leave the key an unchecked domain.
             await apiKeys.SetDomainAsync(proof.Holder, proof.Domain, isProven: true, cancellationToken);
         }
     }

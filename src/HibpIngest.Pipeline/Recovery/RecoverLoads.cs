@@ -38,7 +38,7 @@ public sealed partial class RecoverLoads(
     }
 
     /// <param name="fullLayouts">Layouts that have the accounts of every load that was published.</param>
-    /// <param name="beforePublishing">Called before anything of the database is published, which a removal does.</param>
+    /// <param name="beforePublishing">Called before the first removal, since a removal publishes the catalogue from the database.</param>
     internal async Task<JournalRecovered> RunAsync(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
@@ -81,7 +81,8 @@ public sealed partial class RecoverLoads(
             if (known is not null && JournalNames.Folder(known) != folder)
             {
                 throw new NotPossibleException(
-                    $"the database has another load {document.Load}, of {known.Breach.Name}: move away the folders of other stores");
+                    $"the database has another load {document.Load}, of {known.Breach.Name}: if the folder belongs to another store, "
+                    + "move it out of the journal");
             }
             var slices = known is not null && await IsSettledAsync(known, cancellationToken)
                 ? [] : await ReadSlicesAsync(document, folder, cancellationToken);
@@ -127,7 +128,8 @@ public sealed partial class RecoverLoads(
             foreach (var block in reader.Blocks)
             {
                 if (block.Slice != slices.Count + 1)
-                    throw new JournalConflictException($"segment '{name}' has slice {block.Slice} after slice {slices.Count}");
+                    throw new JournalConflictException(
+                        $"segment '{name}' has slice {block.Slice} after slice {slices.Count}: put the right blob back");
                 slices.Add(new Slice
                 {
                     Load = new(document.Load),
@@ -187,15 +189,15 @@ public sealed partial class RecoverLoads(
         }
     }
 
-    // Hides breaches with loads whose files are recorded as removed but that aren't in the journal, because there was none or it was off at
-    // the time. Nothing else says which loads of the breach were meant, so the removal is left to the operator.
+    // Hides breaches with a load whose file is recorded as removed, but which the journal doesn't have (it was off at the time). Without
+    // the journal it is unknown which loads of the breach the removal meant, so removing them is left to the operator.
     private async Task HideRemovedAsync(
         Run run, RecoveryPlan plan, Dictionary<string, List<LoadId>> removed, CancellationToken cancellationToken)
     {
-        var logged = plan.Loads.Select(load => load.Id).ToHashSet();
+        var journaled = plan.Loads.Select(load => load.Id).ToHashSet();
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
-            if (load.Removing || logged.Contains(load.Id) || removed.ContainsKey(load.Breach)
+            if (load.Removing || journaled.Contains(load.Id) || removed.ContainsKey(load.Breach)
                 || !await receipts.WasRemovedAsync(load.Blob, cancellationToken))
             {
                 continue;

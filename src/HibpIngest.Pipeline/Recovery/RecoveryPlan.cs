@@ -80,7 +80,7 @@ internal sealed class RecoveryPlan
             if (store is not null && owner != store)
             {
                 Problems.Add($"folder '{load.Folder}' of the journal belongs to another store ({owner}) than this ({store}): move it "
-                    + "away, or name the right log in HIBP_JOURNAL_STORAGE");
+                    + "away, or name this store's journal in HIBP_JOURNAL_STORAGE");
                 return;
             }
             Stores.Add(owner);

@@ -34,7 +34,8 @@ public sealed class RepairRemoved(
             {
                 skipped.Add(there.Removing
                     ? $"load {there.Id} of {there.Breach} is being removed: 'hibp breach remove {there.Breach}' completes that"
-                    : $"load {there.Id} of {there.Breach} is removed in the journal, and the database has it: was it restored?");
+                    : $"load {there.Id} of {there.Breach} is removed in the journal, but the database has it (was it restored from a "
+                        + $"backup?): 'hibp breach remove {there.Breach}' removes it again");
             }
             else
             {

@@ -5,8 +5,8 @@ namespace HibpIngest.Pipeline.Upsert;
 /// <summary>
 /// The rows of one slice and their order by partition, in buffers that are pooled across slices. <see cref="Group"/> cuts them into entity
 /// group transactions for each layout: one partition of accounts or of hashes each, with each account once and at most
-/// <see cref="IAccountTable.MaxTransactionEntities"/> rows. Their order is the same whenever the slice is read in the same layouts, because
-/// progress is counted in it.
+/// <see cref="IAccountTable.MaxTransactionEntities"/> rows. The transactions' order is the same on every run of the slice under the same
+/// layouts, as it must be: progress is recorded as places in that order.
 /// </summary>
 internal sealed class SliceBuffers
 {
@@ -80,7 +80,7 @@ internal sealed class SliceBuffers
             if (withRanges)
                 CutRanges(layout, placement, ref partition);
         }
-        Spread();
+        OrderCuts();
         return _cuts.Count;
     }
 
@@ -230,7 +230,7 @@ internal sealed class SliceBuffers
         }
     }
 
-    private void Spread()
+    private void OrderCuts()
     {
         _sequence.Begin(_cuts.Count);
         for (var start = 0; start < _cuts.Count;)

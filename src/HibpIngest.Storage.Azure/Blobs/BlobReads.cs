@@ -4,8 +4,8 @@ using System.Security.Cryptography;
 namespace HibpIngest.Storage.Azure.Blobs;
 
 /// <summary>
-/// Reads a blob, or part of one, past Azure.Storage.Blobs, which takes twice the time of the read itself. Tries once, and leaves anything
-/// but a plain response to the library, with its retries and errors.
+/// Reads a blob, or part of one, without Azure.Storage.Blobs, which takes twice the time of the read itself. Tries once, and leaves
+/// anything but a plain response to the library, with its retries and errors.
 /// </summary>
 /// <param name="http">Shares the connections of the library.</param>
 /// <param name="credential">Used if the connection has neither a key nor a signature.</param>

@@ -17,9 +17,10 @@ internal static class BlockUpload
     // Large enough that a round trip hardly counts, small enough that an interrupted upload loses little; 400 GB at the maximum of blocks.
     private const int BlockBytes = 8 * 1024 * 1024;
 
-    /// <summary>4 x 8 MiB of memory.</summary>
+    /// <summary>Blocks uploaded concurrently. Each is in memory: 4 x 8 MiB, or more if the file needs larger blocks.</summary>
     private const int BlocksInFlight = 4;
 
+    // With the 4 bytes of the number, 18 bytes: 24 characters of base64 without padding.
     private const int HashBytes = 14;
 
     /// <summary>Metadata key of the SHA-256 of the blob's content, in lower-case hex.</summary>
@@ -120,7 +121,9 @@ internal static class BlockUpload
         return blocks?.UncommittedBlocks.ToDictionary(block => block.Name, block => block.SizeLong) ?? [];
     }
 
-    /// <summary>The same for the same file every time, or the block ids would differ.</summary>
+    /// <summary>
+    /// Returns the block size: 8 MiB, doubled until the file fits. It depends on the length only, so a repeated upload finds its blocks.
+    /// </summary>
     private static int BlockSize(Stream content)
     {
         if (!content.CanSeek)

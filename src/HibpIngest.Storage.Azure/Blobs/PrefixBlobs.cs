@@ -17,7 +17,7 @@ internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
         if (blob.Content.Length != PrefixBitmap.Length)
         {
             throw new StoreMismatchException($"the prefix blob of client {client} has {blob.Content.Length} bytes, expected "
-                + $"{PrefixBitmap.Length}: restore it from a version of the blob");
+                + $"{PrefixBitmap.Length}: restore an earlier version of the blob");
         }
         return new PrefixBlob(blob.Details.ETag.ToString("H"), new PrefixBitmap(blob.Content));
     }

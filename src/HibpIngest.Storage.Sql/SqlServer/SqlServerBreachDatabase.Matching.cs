@@ -6,10 +6,10 @@ public sealed partial class SqlServerBreachDatabase
 {
     private const int IdsPerUpdate = 500;
 
-    // Counts the range's rows per subscribed address and per subscribed domain. The range is read once, and so are the subscriptions of
+    // Counts the rows of some positions per subscribed address and per subscribed domain. They are read once, and so are subscriptions of
     // addresses and those of domains, both hashed. The hints affect only the plan. A new load's positions lie beyond the last step of the
     // statistics histogram, so the optimizer would plan for one row: therefore the join order is forced (the hashed inputs are on the
-    // left). For servers that ignore hints, "(SELECT @after)" hides the bounds from the statistics; SQL Server folds them into the values.
+    // left). "(SELECT @after)" hides the value from the optimizer of servers that ignore hints; SQL Server itself sees through it.
     private const string MatchSql = """
         CREATE TABLE #matches (subscriber bigint NULL, domain varchar(255) COLLATE Latin1_General_100_BIN2 NULL, accounts bigint NOT NULL);
 

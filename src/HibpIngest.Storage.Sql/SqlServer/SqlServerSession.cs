@@ -49,7 +49,7 @@ internal sealed class SqlServerSession(
     {
         if (await ListAsync(Prepared(sql, parameters), read) is [var first, ..])
             return first;
-        // The driver keeps the columns of a prepared statement's last run, and this run had none.
+        // The driver keeps the columns of a prepared statement's last run. A run without a result has none, so it is prepared again.
         if (server.Prepared.Remove(sql, out var command))
             command.Dispose();
         return null;

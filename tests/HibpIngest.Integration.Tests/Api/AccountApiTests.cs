@@ -154,12 +154,10 @@ public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixtu
     }
 
     [Fact]
-    public async Task Range_errors_are_plain_text_except_on_the_enterprise_root()
+    public async Task Range_errors_other_than_401_are_plain_text_except_on_the_enterprise_route()
     {
-        foreach (var prefix in (string[])["", "12345", "1234567", "12345G", "%31%32345%00"])
+        foreach (var prefix in (string[])["", "12345", "1234567", "12345G"])
         {
-            if (prefix.Contains("%00", StringComparison.Ordinal))
-                continue;
             var reply = await Web.GetAsync($"/api/v3/breachedaccount/range/{prefix}", fixture.AllScopes);
             Assert.Equal((400, "Invalid hex prefix"), (reply.Status, reply.Text));
             var enterprise = await Web.GetAsync(

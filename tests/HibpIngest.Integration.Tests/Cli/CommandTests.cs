@@ -9,7 +9,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Tests the commands on a storage account of the emulator and a database file of the test's own.</summary>
+/// <summary>
+/// Tests the commands on a storage account of the emulator and a database file of the test's own; also by spellings of earlier versions
+/// (CommandTree.OldSpellings), such as 'log' for 'journal'.
+/// </summary>
 public sealed class CommandTests : CommandTestBase
 {
     private static readonly string[] LoadProperties =

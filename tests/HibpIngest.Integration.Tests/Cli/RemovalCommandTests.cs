@@ -70,7 +70,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
 
         var verified = await RunAsync("log", "verify");
         Assert.Equal(1, verified.ExitCode);
-        Assert.Contains("blobs: hibp journal repair", verified.Error, StringComparison.Ordinal);
+        Assert.Contains("run: hibp journal repair", verified.Error, StringComparison.Ordinal);
         Assert.Equal(2, (await RunAsync("log", "repair")).ExitCode);
         Assert.Equal(10, (await _rig.TableAsync()).Count);
         var repaired = (await RunAsync("log", "repair", "--yes", "--json")).Succeeded().Json;

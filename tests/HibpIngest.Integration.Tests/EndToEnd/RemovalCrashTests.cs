@@ -7,7 +7,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests that a removal resumes wherever it was interrupted.</summary>
 public sealed class RemovalCrashTests(ITestOutputHelper output)
 {
-    // Three chunks, the last one smaller; the new load of two slices shares some of the old one's accounts.
+    // The removed load (old) has three chunks, the last one smaller. The load that stays (new) has two slices and shares some accounts.
     private const int Old = 7;
     private const int ChunkRows = 3;
     private const int FirstOfNew = 4;
@@ -18,7 +18,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
-    public async Task Removal_interrupted_at_any_call_is_completed_by_the_next_one(bool purged)
+    public async Task Removal_interrupted_at_any_call_is_completed_by_the_next_removal(bool purged)
     {
         await using var rig = await PipelineRig.StartAsync(options =>
         {
@@ -27,7 +27,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
         });
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, New);
-        var draw = new CallDraw(purged ? 18 : 5, output.WriteLine); // a walk over the table has 36 parts
+        var draw = new CallDraw(purged ? 18 : 5, output.WriteLine); // without rows, it walks the table in 36 parts
         for (var crashed = true; crashed;)
         {
             var at = draw.Next();
@@ -55,11 +55,11 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
             Assert.Equal((1, 1), (await CountAsync(rig, "notifications"), await CountAsync(rig, "loads")));
         }
         Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Other"));
-        var logged = await LogContent.ReadAsync(rig.Context.Log);
+        var journaled = await LogContent.ReadAsync(rig.Context.Log);
         Assert.Equal(
-            (JournaledState.Counts, New), logged.Where(one => one.Load == other.Id.Value).Select(
+            (JournaledState.Counts, New), journaled.Where(one => one.Load == other.Id.Value).Select(
                 one => (one.State, one.Accounts.Count)).Single());
-        Assert.All(logged.Where(one => one.Load != other.Id.Value), one => Assert.Equal([JournalNames.Removed], one.Documents));
-        Assert.Equal(New, logged.Sum(one => one.Accounts.Count));
+        Assert.All(journaled.Where(one => one.Load != other.Id.Value), one => Assert.Equal([JournalNames.Removed], one.Documents));
+        Assert.Equal(New, journaled.Sum(one => one.Accounts.Count));
     }
 }

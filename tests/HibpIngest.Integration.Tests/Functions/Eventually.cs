@@ -19,7 +19,7 @@ internal static class Eventually
         while (!await condition())
         {
             if (before is { IsCompleted: true })
-                throw new InvalidOperationException($"ended before: {await before}");
+                throw new InvalidOperationException($"the call ended before the condition was true: {await before}");
             try
             {
                 await timer.WaitForNextTickAsync(timeout.Token);

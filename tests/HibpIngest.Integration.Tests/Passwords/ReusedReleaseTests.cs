@@ -83,7 +83,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
-                // Left as it is: the interrupted deletion, resumed by an import that is interrupted in turn; or the release itself.
+                // An import resumes the interrupted deletion, and is interrupted too. If the release still exists, it is refused instead.
                 var crashing = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {
@@ -162,7 +162,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await AssertServedAsync(near, appends);
 
-        // The same hashes, but another release: the appended rows are missing from it.
+        // The same name, but another release, without the appended rows.
         await DeleteAsync(rig, rig.Releases);
         await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
         await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));

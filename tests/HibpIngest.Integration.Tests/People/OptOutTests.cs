@@ -10,7 +10,7 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Integration.Tests.People;
 
-/// <summary>Tests that an address is hidden from every reader that its owner wants, and stays hidden.</summary>
+/// <summary>Tests that an address is hidden from the readers that its owner chose, and stays hidden.</summary>
 public sealed partial class OptOutTests
 {
     private const string Alias = "ann";
@@ -109,7 +109,7 @@ public sealed partial class OptOutTests
         await rig.Pipeline.ImportAsync((Email, null));
         await rig.HandleAsync(rig.Subscribe(Email) with { Kind = CommandKind.RequestOptOut, Level = OptOutLevel.All });
         var confirm = rig.Follow(CommandKind.OptOut, PeopleRig.LinkIn(rig.LastMail(), "optout/confirm")) with { Level = OptOutLevel.All };
-        // As far as a process gets that dies after the register's entry.
+        // The state that a process leaves if it dies right after writing the register's entry.
         await rig.Context.Register.PutOptOutAsync(new OptOut(new Account(Alias, Domain), OptOutLevel.All), None);
         await rig.HandleAsync(confirm);
         await rig.HandleAsync(confirm);
@@ -162,7 +162,7 @@ public sealed partial class OptOutTests
                 }
             }
         }
-        // A fresh one, because a running one sees a change within seconds only.
+        // A fresh one, because a running one shows a change only after some seconds.
         await using var web = await rig.StartWebAsync();
         var hash = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(Email)));
         var key = await web.AddKeyAsync($"key {Guid.NewGuid():N}", KeyScopes.Search | KeyScopes.Range | KeyScopes.Domains, domains: Domain);

@@ -5,8 +5,9 @@ using System.Text.RegularExpressions;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A request recorded as a Functions host forwarded it, for a client's request or for an invocation, byte for byte
-/// (Host/Http/forwarding.jsonl and proxying.jsonl, one per line, from a function on every path with an empty prefix).
+/// A request that a Functions host sent to its worker, for a client's request or for an invocation, recorded byte for
+/// byte in Host/Http/forwarding.jsonl and proxying.jsonl, one per line. The function matched every path; routePrefix
+/// was empty.
 /// </summary>
 /// <param name="Name">The recorded case; the same in both modes.</param>
 /// <param name="Mode">forwarding or proxying, as in host.json.</param>

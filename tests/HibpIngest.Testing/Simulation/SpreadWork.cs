@@ -61,7 +61,7 @@ internal sealed class SpreadWork
         return slices;
     }
 
-    /// <summary>Makes the transactions of a rebuild's merged partitions in full size, for a sample of the partitions.</summary>
+    /// <summary>Makes the transactions of some of a rebuild's merged partitions (of the merge, not of the table), in full size.</summary>
     public IReadOnlyList<SpreadTransaction[]> Rebuild(double scale, Random random)
     {
         var accounts = _parameters.Accounts;
@@ -71,6 +71,7 @@ internal sealed class SpreadWork
         var merged = Enumerable.Range(0, count).Select(_ => new List<(int Partition, int Entities)>()).ToList();
         foreach (var (name, bytes, buckets) in _domains.Count(accounts, scale, _placement))
         {
+            // Negative for a large domain, whose accounts are spread over all merged partitions.
             var at = plan.PartitionOf(bytes);
             if (at >= count)
                 continue;

@@ -232,7 +232,7 @@ public abstract partial class BreachDatabaseContract
             await Database.SetReplayedAsync(2, load.Id, rows, withRanges: true, None);
             Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
-        // A slice that is done again counts once, in spite of the replay recorded before.
+        // A slice written again is no longer missing, and the replay recorded before isn't subtracted a second time.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
         Assert.Equal(0, await Database.CountMissingAsync(2, None)); // pending: will be written to it
         await DoneAsync(1);

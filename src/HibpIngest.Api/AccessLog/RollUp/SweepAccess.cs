@@ -1,7 +1,7 @@
 namespace HibpIngest.Api.AccessLog.RollUp;
 
 /// <summary>
-/// Maintains the blobs of the access log: sends a message for each sealed blob, repeatedly until it is counted; ends the blobs of dead
+/// Maintains the blobs of the access log: sends a message for each sealed blob, repeatedly until it is counted; seals the blobs of dead
 /// processes; deletes blobs some time after they were counted. The next run completes or repeats an interrupted step.
 /// </summary>
 /// <param name="keptFor">Time for which a counted blob is kept; null to keep it forever.</param>
@@ -10,14 +10,14 @@ public sealed partial class SweepAccess(
     IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
 {
     /// <summary>
-    /// Minimum pause between two messages. It grows to the time from the end of the blob's hour to the last message, up to
-    /// <see cref="LateAfter"/>.
+    /// Minimum pause before a blob's message is sent again. The pause is the time from the end of the blob's hour to the previous message,
+    /// but at least this and at most <see cref="LateAfter"/>.
     /// </summary>
     public static readonly TimeSpan SendAgainAfter = TimeSpan.FromMinutes(10);
 
     /// <summary>
-    /// A blob whose hour ended, and which was last written, at least this long ago belongs to a dead process. A live one ends its blob with
-    /// its first request in another hour, and begins a new one if its blob was ended meanwhile.
+    /// An open blob belongs to a dead process if both the end of its hour and its last write are at least this long ago. A live process
+    /// seals its blob with its first request in another hour, and begins a new one if somebody else sealed its blob.
     /// </summary>
     public static readonly TimeSpan GoneAfter = TimeSpan.FromMinutes(15);
 
@@ -37,11 +37,11 @@ public sealed partial class SweepAccess(
                 continue;
             try
             {
-                late += await IsLateAsync(listed, hour.AddHours(1), cancellationToken) ? 1 : 0;
+                late += await AdvanceAsync(listed, hour.AddHours(1), cancellationToken) ? 1 : 0;
             }
             catch (StoreRefusedException e)
             {
-                // Leased, with a snapshot, or no append blob: this concerns only this blob, so the others are still processed.
+                // The blob is leased, has a snapshot or is not an append blob. Only it is affected, so the others are still processed.
                 if (refused++ == 0)
                     reason = e.Message;
             }
@@ -54,7 +54,7 @@ public sealed partial class SweepAccess(
 
     /// <summary>Takes a blob's next step.</summary>
     /// <returns>True if it is overdue to be counted.</returns>
-    private async Task<bool> IsLateAsync(AccessBlob listed, DateTimeOffset hourEnd, CancellationToken cancellationToken)
+    private async Task<bool> AdvanceAsync(AccessBlob listed, DateTimeOffset hourEnd, CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
         var isAbandoned = listed.State == AccessBlobState.Open && now - hourEnd >= GoneAfter && now - listed.ModifiedAt >= GoneAfter;
@@ -64,7 +64,7 @@ public sealed partial class SweepAccess(
         if (blob is null or { State: AccessBlobState.Counted })
             return false;
         if (blob.State == AccessBlobState.Open)
-            return isAbandoned && now - hourEnd >= LateAfter; // something keeps the blob from being ended
+            return isAbandoned && now - hourEnd >= LateAfter; // something prevents the blob from being sealed
         if (blob.SentAt is not { } sent || now - sent >= PauseAfter(sent - hourEnd))
         {
             await queues.SendAsync(new AccessMessage(blob.Name), TimeSpan.Zero, cancellationToken);
@@ -74,7 +74,7 @@ public sealed partial class SweepAccess(
         return now - hourEnd >= LateAfter;
     }
 
-    /// <summary>Ends a blob of a dead process.</summary>
+    /// <summary>Seals a blob of a dead process.</summary>
     /// <returns>The blob with its new state; null if there is nothing left to do.</returns>
     private async Task<AccessBlob?> EndAsync(AccessBlob blob, CancellationToken cancellationToken)
     {
@@ -95,7 +95,8 @@ public sealed partial class SweepAccess(
 
     private static TimeSpan PauseAfter(TimeSpan age) => age < SendAgainAfter ? SendAgainAfter : age > LateAfter ? LateAfter : age;
 
-    [LoggerMessage(EventIds.SweepAccessEnded, LogLevel.Information, "access log blob {Blob}: ended for its process, which no longer runs")]
+    [LoggerMessage(
+        EventIds.SweepAccessEnded, LogLevel.Information, "access log blob {Blob}: sealed by Sweep, because its process no longer runs")]
     private partial void LogEnded(string blob);
 
     [LoggerMessage(

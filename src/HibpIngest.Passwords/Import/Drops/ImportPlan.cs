@@ -4,10 +4,13 @@ using System.Text.Json.Serialization;
 
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>The import of a version of a dropped file (<c>imports/RELEASE/MODE/plan.json</c>), which excludes others.</summary>
+/// <summary>
+/// The import of one version of a dropped file (<c>imports/RELEASE/MODE/plan.json</c>). While it is open, no other dropped file can be
+/// imported into the same release and mode.
+/// </summary>
 public sealed record ImportPlan
 {
-    /// <summary>Version of the document's format, the same as that of the release it goes into.</summary>
+    /// <summary>Version of the document's format; the same as that of the document of the release that receives the hashes.</summary>
     public int Version { get; init; } = PasswordRelease.DocumentVersion;
 
     public required string Id { get; init; }
