@@ -12,8 +12,8 @@ public sealed class IngestBreach(
     LoadStart starts, LoadLeases leases, LoadCopy copy, LoadReports reports, PipelineMessages messages, TimeProvider time,
     ILogger<IngestBreach> log) : IStage<IngestMessage, LoadLease>
 {
-    // Waiting uses up the invocation's time. Of the 10 minutes of a Functions plan, 9.5 are planned for work and its end (HIBP_PLANLIMIT
-    // and 90 s): 30 s are left. After IngestSlotTimeout the message is sent back to its queue, where another process may receive it.
+    // Waiting uses up the invocation's time. Of the 10 minutes of a Functions plan, HIBP_PLANLIMIT takes 9.5 (8 of HIBP_TIMEBUDGET and
+    // 90 s): 30 s are left. After IngestSlotTimeout the message is sent back to its queue, where another process may receive it.
     private static readonly TimeSpan IngestSlotTimeout = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan RedeliveryDelay = TimeSpan.FromSeconds(30);
 
