@@ -83,8 +83,8 @@ public sealed partial class SendNotifications(
     }
 
     public string DescribeExhaustedRetries(MailRun work) =>
-        $"sending notifications {work.Message.First} to {work.Message.Last} was started {work.Attempts - 1} times, without a result each "
-        + $"time: did the process run out of memory? Fix that, then run: hibp load resume {work.Load.Id}";
+        $"sending notifications {work.Message.First} to {work.Message.Last} was started {work.Attempts - 1} times and ended without a "
+        + $"result each time: did the process run out of memory? Fix that, then run: hibp load resume {work.Load.Id}";
 
     private ClaimOrder NewOrder()
     {
