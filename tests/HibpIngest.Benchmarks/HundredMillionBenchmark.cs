@@ -12,6 +12,9 @@ internal static class HundredMillionBenchmark
     /// <param name="kills">Number of kills, for whose leases it waits; then the time has no limit.</param>
     public static async Task<bool> RunAsync(string folder, int percent, int kills)
     {
+        ArgumentOutOfRangeException.ThrowIfLessThan(percent, 1);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(percent, 100);
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(kills, LargeLoad.MaxKills);
         var accounts = Accounts / 100 * percent;
         var found = await new LargeLoad(folder, accounts, isTimePassed: false, Console.Error.WriteLine).RunAsync(kills);
         Console.WriteLine("| accounts | kills | copied, s | in tables, s | done, s | requests | entities | CPU, s | emulator's CPU, s "

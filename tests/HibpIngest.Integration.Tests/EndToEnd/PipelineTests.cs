@@ -294,9 +294,23 @@ public sealed class PipelineTests
         Assert.Equal(await RowsAsync(whole), await RowsAsync(budgeted));
         var load = await whole.LoadAsync(1);
         Assert.True(load.LastPosition > 500, "duplicates were expected to pass");
-        Assert.Equal((LoadState.Done, 500L), (load.State, load.Accounts));
+        Assert.Equal((LoadState.Done, 500L, true), (load.State, load.Accounts, load.DuplicatesPossible));
+        Assert.True((await budgeted.LoadAsync(1)).DuplicatesPossible);
         Assert.Equal(500, (await whole.TableAsync()).Count);
         Assert.Single(whole.Mails());
+    }
+
+    [Theory]
+    [InlineData(300, false)]
+    [InlineData(299, true)]
+    public async Task Duplicates_are_possible_only_if_an_account_was_not_remembered(int cap, bool isPossible)
+    {
+        await using var rig = await PipelineRig.StartAsync(options => options.Ingest.DedupeCap = cap);
+        await rig.DropAsync("X.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 300)), ("b.csv", PipelineRig.Accounts(0, 300))));
+        await rig.RunToEndAsync();
+
+        var load = await rig.LoadAsync(1);
+        Assert.Equal((LoadState.Done, 300L, isPossible), (load.State, load.Accounts, load.DuplicatesPossible));
     }
 
     [Fact]

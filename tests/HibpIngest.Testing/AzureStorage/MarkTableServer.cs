@@ -13,14 +13,14 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// A table server that responds at once and keeps, in memory, which accounts and hashes have which mark: in 12 bytes an account, its hash
-/// included. It answers writes, point reads, and listings of the domains named at its start, and forwards everything else. An account is
-/// known by the first 64 bits of its SHA-1, which for the table of ranges are in the keys: of 100 million, two agree in one run of 3,700.
+/// A table server that responds at once and keeps, in memory, which accounts and hashes have which mark: in 12 bytes a slot, of which there
+/// are 1.3 to 2.7 for each account, its hash included. It answers writes, point reads, and listings of the domains named at its start, and
+/// forwards everything else. An account is known by the first 64 bits of its SHA-1, which for the table of ranges are in the keys: of 100
+/// million, two agree in one run of 3,700. The rest of a hash isn't kept.
 /// </summary>
 /// <remarks>A store with one layout, without opt-outs, and with marks up to 250 of a single load.</remarks>
 internal sealed partial class MarkTableServer : IAsyncDisposable
 {
-    private const int PageRows = 1_000;
     private const int RangesShift = 16;
     private const string PartitionHeader = "x-ms-continuation-NextPartitionKey";
     private const string RowHeader = "x-ms-continuation-NextRowKey";
@@ -33,11 +33,13 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
     // hash's.
     private readonly ulong[] _keys;
     private readonly uint[] _marks;
+    private readonly int _pageRows;
     private LocalServer _server = null!;
     private long _accounts;
     private long _hashes;
     private long _requests;
     private long _entities;
+    private Exception? _fault;
 
     private MarkTableServer(Uri upstream, int capacity, IEnumerable<string> listed)
     {
@@ -46,6 +48,8 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
         // At most three quarters full.
         var slots = (int)BitOperations.RoundUpToPowerOf2((uint)(capacity / 3L * 4));
         (_keys, _marks) = (new ulong[slots], new uint[slots]);
+        // The service's pages have 1,000 rows. Here, a share of the accounts, so that small loads have several pages too.
+        _pageRows = Math.Clamp(capacity / 200_000, 5, 1_000);
     }
 
     /// <summary>Its address, without a path.</summary>
@@ -62,6 +66,9 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
 
     /// <summary>Entities in all writes.</summary>
     public long Entities => Interlocked.Read(ref _entities);
+
+    /// <summary>The first request that this server can't answer; null: there was none.</summary>
+    public Exception? Fault => Volatile.Read(ref _fault);
 
     /// <param name="upstream">Address of a table service for all other tables.</param>
     /// <param name="capacity">Number of accounts.</param>
@@ -95,6 +102,11 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
             await context.Request.Body.ReadExactlyAsync(buffer.AsMemory(0, length));
             await AnswerAsync(context, buffer.AsMemory(0, length));
         }
+        catch (InvalidDataException e)
+        {
+            Interlocked.CompareExchange(ref _fault, e, null);
+            throw;
+        }
         finally
         {
             ArrayPool<byte>.Shared.Return(buffer);
@@ -120,7 +132,7 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
         return Task.CompletedTask;
     }
 
-    /// <summary>Keeps the entities of a transaction; returns their number, 0 if it is of other tables.</summary>
+    /// <summary>Keeps the entities of a transaction; returns their number, 0 if it writes to other tables.</summary>
     private int KeepAll(ReadOnlySpan<byte> body)
     {
         var count = 0;
@@ -139,8 +151,8 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
             line = line[(partition.Length + 10)..];
             var row = line[..line.IndexOf((byte)'\'')];
             body = body[(body.IndexOf("\r\n\r\n{\"b"u8) + 7)..];
-            if (!Utf8Parser.TryParse(body, out int mark, out _))
-                throw new InvalidDataException("a part of a transaction has no mark");
+            if (!Utf8Parser.TryParse(body, out int mark, out var digits) || !body[digits..].StartsWith("\":true}"u8))
+                throw new InvalidDataException("a part of a transaction has no mark, or something else");
             Keep(isAccount, partition, row, mark);
         }
         if (count > 0)
@@ -156,7 +168,8 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
         if (!isAccount)
         {
             Span<byte> hash = stackalloc byte[8];
-            if (partition.Length != 2 || row.Length != 38 || Convert.FromHexString(partition, hash, out _, out _) != OperationStatus.Done
+            if (partition.Length != 2 || row.Length != 38 || row.ContainsAnyInRange((byte)'a', (byte)'f')
+                || Convert.FromHexString(partition, hash, out _, out _) != OperationStatus.Done
                 || Convert.FromHexString(row[..14], hash[1..], out _, out _) != OperationStatus.Done)
                 throw new InvalidDataException("keys of a range that aren't a hash");
             if ((Mark(BinaryPrimitives.ReadUInt64BigEndian(hash), (uint)mark << RangesShift) >> RangesShift) == 0)
@@ -210,14 +223,14 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
     {
         var domain = PartitionFilter().Match(context.Request.Query["$filter"].ToString()).Groups["partition"].Value;
         if (!_listed.TryGetValue(domain, out var aliases))
-            throw new InvalidOperationException("a listing of a domain that wasn't named at the start");
+            throw new InvalidDataException("a listing of a domain that wasn't named at the start");
         var after = context.Request.Query["NextRowKey"].ToString();
         var page = aliases.OrderBy(alias => alias.Key, StringComparer.Ordinal)
-            .SkipWhile(alias => string.CompareOrdinal(alias.Key, after) < 0).Take(PageRows + 1).ToList();
-        if (page.Count > PageRows)
-            (context.Response.Headers[PartitionHeader], context.Response.Headers[RowHeader]) = (domain, page[PageRows].Key);
+            .SkipWhile(alias => string.CompareOrdinal(alias.Key, after) < 0).Take(_pageRows + 1).ToList();
+        if (page.Count > _pageRows)
+            (context.Response.Headers[PartitionHeader], context.Response.Headers[RowHeader]) = (domain, page[_pageRows].Key);
         context.Response.ContentType = "application/json";
-        var rows = page.Take(PageRows).Select(alias => string.Create(
+        var rows = page.Take(_pageRows).Select(alias => string.Create(
             CultureInfo.InvariantCulture, $$"""{"RowKey":"{{alias.Key}}","b{{alias.Value}}":true}"""));
         return context.Response.WriteAsync($$"""{"value":[{{string.Join(',', rows)}}]}""");
     }
