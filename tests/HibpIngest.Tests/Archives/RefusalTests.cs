@@ -215,8 +215,8 @@ public sealed class RefusalTests
             else
                 Assert.EndsWith("the password is wrong or the archive is damaged", wrong, StringComparison.Ordinal);
         }
-        // Passwords that differ in a digit have related keys, so several may pass together: once 6 of 100 did.
-        Assert.InRange(rejected, 80, 100);
+        // A zip with descriptors accepts two values of the byte: more than 5 of 100 pass in one of 6,000 runs, more than 10 never.
+        Assert.InRange(rejected, 90, 100);
     }
 
     [Theory]
