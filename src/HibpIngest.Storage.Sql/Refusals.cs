@@ -48,7 +48,8 @@ internal static class Refusals
         new($"load {load} is not in the journal: wait until a host has written it, or run 'hibp journal write --load {load}'");
 
     public static NotPossibleException Purged(LoadId load, string request) =>
-        new($"load {load} can't be {request}, because its rows are purged: drop its archive again under another name");
+        new($"load {load} can't be {request}, because its rows are purged: drop its archive again under the same name "
+            + "(hibp drop FILE --again)");
 
     public static NotPossibleException OtherLoad(LoadId load) =>
         new($"the database has another load {load}: its archive version, generation or start is not that of the journal");

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Text;
 using HibpIngest.Cli.Samples;
+using SQLitePCL;
 
 namespace HibpIngest.Benchmarks;
 
@@ -21,19 +22,10 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         await ImportAsync();
         var load = await PreparedLoad.StartMatchingAsync(database, rows);
         var before = await readsOf();
-        var began = Stopwatch.GetTimestamp();
-        for (var after = 0L; after < rows; after += range)
-        {
-            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30),
-                CancellationToken.None))
-                throw new InvalidOperationException("a range was not matched");
-            Console.Error.WriteLine(
-                $"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
-        }
-        var matched = Stopwatch.GetElapsedTime(began);
+        var matched = await MatchAsync(load);
         var read = await readsOf() - before;
         var written = (await database.GetLoadAsync(load, CancellationToken.None))!.Notifications.Open;
-        began = Stopwatch.GetTimestamp();
+        var began = Stopwatch.GetTimestamp();
         while (await database.FinishMatchingAsync(load, new MatchEnd(null, Hold: true), CancellationToken.None) == LoadState.Matching)
         {
             // The next step.
@@ -54,6 +46,62 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
             + $"each of {ranges:N0} ranges and {written:N0} looked up for notifications are {allowed:N0}; then at the finish "
             + $"{readAtLast:N0}");
         return count <= allowed;
+    }
+
+    /// <summary>Measures matching in a SQLite file beside reading the same rows and nothing else.</summary>
+    public async Task MeasureAsync(string file, Pairs pairs)
+    {
+        await ImportAsync();
+        var load = await PreparedLoad.StartMatchingAsync(database, rows);
+        await pairs.MeasureAsync("match", "row", () => Task.FromResult(((double)rows, Scan(file))), async () =>
+        {
+            using (var again = Open(file))
+            {
+                Check(raw.sqlite3_exec(
+                    again, "DELETE FROM notifications; DELETE FROM load_domains; UPDATE loads SET matched_position = 0"));
+            }
+            return (rows, await MatchAsync(load));
+        });
+    }
+
+    private static TimeSpan Scan(string file)
+    {
+        using var database = Open(file);
+        Check(raw.sqlite3_prepare_v2(database, "SELECT domain, alias FROM rows", out var row));
+        using (row)
+        {
+            var began = Stopwatch.GetTimestamp();
+            var bytes = 0L;
+            while (raw.sqlite3_step(row) == raw.SQLITE_ROW)
+                bytes += raw.sqlite3_column_blob(row, 0).Length + raw.sqlite3_column_blob(row, 1).Length;
+            return bytes > 0 ? Stopwatch.GetElapsedTime(began) : throw new InvalidOperationException("there are no rows");
+        }
+    }
+
+    private static sqlite3 Open(string file)
+    {
+        Check(raw.sqlite3_open_v2(file, out var database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_NOMUTEX, null));
+        return database;
+    }
+
+    private static void Check(int code)
+    {
+        if (code != raw.SQLITE_OK)
+            throw new InvalidOperationException($"SQLite answered {code}");
+    }
+
+    private async Task<TimeSpan> MatchAsync(LoadId load)
+    {
+        var began = Stopwatch.GetTimestamp();
+        for (var after = 0L; after < rows; after += range)
+        {
+            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30),
+                CancellationToken.None))
+                throw new InvalidOperationException("a range was not matched");
+            Console.Error.WriteLine(
+                $"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
+        }
+        return Stopwatch.GetElapsedTime(began);
     }
 
     private async Task ImportAsync()

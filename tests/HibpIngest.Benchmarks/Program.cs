@@ -2,6 +2,7 @@ using HibpIngest.Benchmarks;
 using HibpIngest.Benchmarks.Peers;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Pipeline.Settings;
+using HibpIngest.Storage.Sql.Sqlite;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -22,6 +23,8 @@ const string Usage = """
           matching on a SQL Server (default 10,000,000 rows, 100,000 people, 5,000 domains, in
           ranges of 1,000,000); exit code 1 where the server, if it counts them, read more rows than
           the load once, the subscribers once a range, and the subscriber of each notification
+      match sqlite [ROWS] [PEOPLE] [DOMAINS] [PAIRS]
+          the same in SQLite, beside only reading the rows (default 5 pairs); exit code 1 below 0.3 of that
       removal [ACCOUNTS] [PERCENT]
           removal of a breach from the emulator, half of whose accounts are in another one too: by
           its rows, and by the table (default 50,000), with the requests that it takes, while the
@@ -175,6 +178,17 @@ async Task<bool?> RunAsync()
             await SqlServerBenchmark.WithDatabaseAsync(
                 server, connection => new SqlServerBenchmark(copied, connection).MeasureAsync(copies));
             return copies.Print(0.85, "copy");
+        case ["match", "sqlite", ..]:
+            var matches = new Pairs(Number(5, 5));
+            var file = Path.Combine(folder, "match.db");
+            await using (var database = SqliteBreachDatabase.Open(file, TimeProvider.System))
+            {
+                await database.UpgradeAsync(CancellationToken.None);
+                await new MatchBenchmark(
+                    database, Number(2, 10_000_000), Number(3, 100_000), Number(4, 5_000), new MailOptions().MatchRows)
+                    .MeasureAsync(file, matches);
+            }
+            return matches.Print(0.3);
         case ["match", var server, ..]:
             var within = true;
             await SqlServerBenchmark.WithDatabaseAsync(server, async connection =>
