@@ -139,7 +139,7 @@ internal sealed class BreachSetCommand : HibpCommand
 
 internal sealed class BreachAssignCommand : HibpCommand
 {
-    private readonly Argument<long> _load = new("LOAD") { Description = "Id of the load: done, failed or held." };
+    private readonly Argument<long> _load = new("LOAD") { Description = "Id of a load that is done, failed or held." };
     private readonly Argument<string> _name = BreachListCommand.NameArgument();
 
     public BreachAssignCommand()

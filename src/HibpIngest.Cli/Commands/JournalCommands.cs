@@ -111,7 +111,7 @@ internal sealed class JournalWriteCommand : HibpCommand
         foreach (var load in lost)
         {
             session.Screen.Say($"load {load.Load} of {load.Breach} was purged before there was a journal: its rows are lost; to add "
-                + "it, drop its archive again under the same name");
+                + "it, drop its archive again under the same name (hibp drop FILE --again)");
         }
     }
 

@@ -33,7 +33,11 @@ internal static class StatusLines
                 : Error($"load {load.Id} of {load.Breach} failed: {load.Error}");
         }
         foreach (var load in loads.Where(load => load.HeldBecause is not null && load.State != LoadState.Failed))
-            yield return Warning($"load {load.Id} of {load.Breach} waits for approval: {load.HeldBecause}");
+        {
+            // The reason that an assignment clears names its commands.
+            var command = HoldReason.AfterAssignment(load.HeldBecause) is null ? "" : $" (hibp mail release {load.Breach})";
+            yield return Warning($"load {load.Id} of {load.Breach} waits for approval{command}: {load.HeldBecause}");
+        }
         foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
         {
             yield return Warning($"load {load.Id} of {load.Breach}: {CountWere(load.Notifications.Failed, "mail")} refused; list them: "

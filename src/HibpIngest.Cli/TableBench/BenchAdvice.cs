@@ -71,7 +71,7 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
         var growth = many.EntitiesPerSecond / one.EntitiesPerSecond;
         comparison.Add(new BenchComparison(
             $"{BenchPlan.Many} partitions", $"grows linearly, to {Number(AccountLimit)} entities/s",
-            string.Create(CultureInfo.InvariantCulture, $"{Rate(many)} entities/s, {growth:0.0} times one"),
+            string.Create(CultureInfo.InvariantCulture, $"{Rate(many)} entities/s, {growth:0.0} times one partition"),
             many.EntitiesPerSecond >= AccountLimit * AtLimit ? "as published"
             : growth > Noise ? "grows, to a lower limit" : "doesn't grow"));
         return comparison;

@@ -21,7 +21,7 @@ public sealed class JournaledRows(ILoadRows rows, IJournalBlobs blobs)
         var segment = load?.Segments.FirstOrDefault(one => one.First <= slice.First && slice.Last <= one.Last)
             ?? throw new NotPossibleException(
                 $"the rows of load {slice.Load} are purged, and the journal has no segment of slice {slice.Number}: drop its archive "
-                + "again under another name");
+                + "again under the same name (hibp drop FILE --again)");
         await using var reader = await SegmentReader.OpenAsync(
             blobs, JournalNames.Segment(JournalNames.Folder(load), segment.First), cancellationToken);
         await reader.ReadBlockAsync(slice.First, into, cancellationToken);
