@@ -4,8 +4,8 @@ using System.IO.Hashing;
 namespace HibpIngest.Archives;
 
 /// <summary>
-/// Decodes all members of a gzip file (RFC 1952), and checks each, unlike GZipStream. Zero bytes may follow (tape padding); anything else
-/// is refused, although gunzip only warns: it may be a member with a damaged header.
+/// Decodes all members of a gzip file (RFC 1952), and checks each. Zero bytes may follow (tape padding); anything else is refused, although
+/// gunzip only warns and GZipStream ignores it: it may be a member with a damaged header.
 /// </summary>
 internal sealed class GzipDecoder : DecoderStream
 {

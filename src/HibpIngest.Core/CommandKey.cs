@@ -40,7 +40,7 @@ public sealed class CommandKey
         return CommandSealer.Open(key, sealedCommand);
     }
 
-    // An instance is not thread-safe.
+    // Imported for each call: an ECDiffieHellman is not thread-safe.
     private ECDiffieHellman OpenKey() => Import(_key ??= KeyOf(_file!.ReadOrCreate()));
 
     private static ECDiffieHellman Import(byte[] key) =>

@@ -38,7 +38,7 @@ public static class NotificationSenders
         foreach (var option in uri.Query.TrimStart('?').Split('&', StringSplitOptions.RemoveEmptyEntries))
         {
             if (tls is not null || !option.StartsWith("tls=", StringComparison.OrdinalIgnoreCase))
-                throw new BadInputException($"{Expected}, found another option than one tls=");
+                throw new BadInputException($"{Expected}, found an unknown option, or tls= more than once");
             tls = option["tls=".Length..].ToLowerInvariant() switch
             {
                 "none" => SmtpTls.None,

@@ -6,16 +6,16 @@ public abstract partial class SqlBreachDatabase
 {
     public Task<LayoutSet> GetLayoutsAsync(CancellationToken cancellationToken) => ReadAsync(ReadLayoutsAsync, cancellationToken);
 
-    public Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken) =>
+    public Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool isFromRegister, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             // Locks the row that assigning a mark updates: a mark is committed before this, or is assigned after it.
             await RaiseLayoutVersionAsync(session, "NOT EXISTS (SELECT 1 FROM dbo.layouts)");
             await session.ExecuteAsync("""
                 INSERT INTO dbo.layouts (id, facts, ranges, added_version)
-                SELECT @layout, @facts, CASE WHEN @filled = 1 OR highest_mark = 0 THEN @ranges ELSE 0 END, 0
+                SELECT @layout, @facts, CASE WHEN @isFromRegister = 1 OR highest_mark = 0 THEN @ranges ELSE 0 END, 0
                 FROM dbo.store_counters WHERE NOT EXISTS (SELECT 1 FROM dbo.layouts)
-                """, Layout(layout.Id), Bit("@filled", filled), Int("@ranges", (int)layout.Ranges),
+                """, Layout(layout.Id), Bit("@isFromRegister", isFromRegister), Int("@ranges", (int)layout.Ranges),
                 LongText("@facts", layout.Facts.ToJson()));
             return await ReadLayoutsAsync(session);
         }, cancellationToken);
@@ -103,14 +103,14 @@ public abstract partial class SqlBreachDatabase
         "UPDATE dbo.layouts SET rebuild = @rebuild WHERE id = @layout AND dropped = 0",
         cancellationToken, Layout(layout), LongText("@rebuild", rebuild));
 
-    public Task<bool> SetReplayedAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken) =>
+    public Task<bool> SetBackfilledAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
             // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
             await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
             if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
                 return false;
-            await SetReplayedAsync(session, layout, load, rows);
+            await SetBackfilledAsync(session, layout, load, rows);
             return true;
         }, cancellationToken);
 
@@ -125,9 +125,9 @@ public abstract partial class SqlBreachDatabase
             return await ReadLayoutsAsync(session);
         }, cancellationToken);
 
-    public Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken) => GetAsync("fill", layout, cancellationToken);
+    public Task<string?> GetRangesFillAsync(int layout, CancellationToken cancellationToken) => GetAsync("fill", layout, cancellationToken);
 
-    public Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken) => WriteAsync(
+    public Task SetRangesFillAsync(int layout, string fill, CancellationToken cancellationToken) => WriteAsync(
         "UPDATE dbo.layouts SET fill = @fill WHERE id = @layout AND ranges = 1",
         cancellationToken, Layout(layout), LongText("@fill", fill));
 
@@ -136,7 +136,7 @@ public abstract partial class SqlBreachDatabase
             $"SELECT {column} FROM dbo.layouts WHERE id = @layout", row => row.TextOrNull(column), Layout(layout)),
         cancellationToken);
 
-    private static async Task SetReplayedAsync(ISqlSession session, int layout, LoadId load, long rows)
+    private static async Task SetBackfilledAsync(ISqlSession session, int layout, LoadId load, long rows)
     {
         Parameter[] parameters = [Layout(layout), OfLoad(load), BigInt("@rows", rows)];
         const string Set = "UPDATE dbo.layout_loads SET row_count = @rows WHERE layout_id = @layout AND load_id = @load";

@@ -178,7 +178,7 @@ public abstract partial class SqlBreachDatabase
                 BigInt("@bytes", segment.Bytes));
         }
         foreach (var layout in load.FullLayouts)
-            await SetReplayedAsync(session, layout, load.Load, load.Rows);
+            await SetBackfilledAsync(session, layout, load.Load, load.Rows);
     }
 
     // Keeps slices that were done before: they record which layouts they were written to.

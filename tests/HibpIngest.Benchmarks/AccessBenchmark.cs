@@ -139,7 +139,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             {
                 await using var one = await AccessServer.StartAsync(option, StoreOf(option, null));
                 var load = await HttpLoad.RunAsync(
-                    one.Address + AccessServer.Route, Many, BurstSeconds, perConnection: 1, left: 2);
+                    one.Address + AccessServer.Route, Many, BurstSeconds, perConnection: 1, warmUpSeconds: 2);
                 _rows[option].BurstTails.Add(load.Tail);
                 if (load.Errors > 0)
                     _misses.Add($"bursts, {option}: {load.Errors} errors");

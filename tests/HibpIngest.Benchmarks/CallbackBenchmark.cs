@@ -208,7 +208,8 @@ internal static class CallbackBenchmark
     {
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         await database.UpgradeAsync(CancellationToken.None);
-        await database.AddFirstLayoutAsync(new StoreLayout { Id = 1, Ranges = RangesState.Off }, filled: false, CancellationToken.None);
+        await database.AddFirstLayoutAsync(
+            new StoreLayout { Id = 1, Ranges = RangesState.Off }, isFromRegister: false, CancellationToken.None);
         var load = await PreparedLoad.StartMatchingAsync(database, rows);
         var range = new MailOptions().MatchRows;
         for (var after = 0L; after < rows; after += range)

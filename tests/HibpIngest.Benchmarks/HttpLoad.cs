@@ -6,7 +6,7 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>Results of h2load (Debian: nghttp2-client).</summary>
 /// <param name="Ok">Responses with a 2xx status.</param>
-/// <param name="Errors">Other responses, and requests without one.</param>
+/// <param name="Errors">Responses with a 4xx or 5xx status, and requests without a response.</param>
 /// <param name="Seconds">The requested duration.</param>
 /// <param name="Median">Median time to a complete response, in milliseconds.</param>
 /// <param name="Tail">The 99th percentile of the same times.</param>
@@ -41,8 +41,9 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
     /// <param name="connections">Concurrent connections.</param>
     /// <param name="seconds">Duration.</param>
     /// <param name="perConnection">Requests per second and connection; null: without a pause.</param>
-    /// <param name="left">Seconds at the beginning whose times are ignored, because connections are still being made.</param>
-    public static async Task<HttpLoad> RunAsync(string address, int connections, int seconds, int? perConnection = null, int left = 0)
+    /// <param name="warmUpSeconds">Seconds at the beginning whose times are ignored, because connections are still being made.</param>
+    public static async Task<HttpLoad> RunAsync(
+        string address, int connections, int seconds, int? perConnection = null, int warmUpSeconds = 0)
     {
         var log = Path.GetTempFileName();
         File.Delete(log); // h2load appends to an existing log
@@ -64,7 +65,7 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
             // If the server is killed, h2load ends early: what it counted until then counts.
             if (Counts().Match(output) is not { Success: true } counts || Statuses().Match(output) is not { Success: true } statuses)
                 throw new InvalidOperationException($"h2load ended with {process.ExitCode} and without its figures: {output}");
-            var times = await TimesAsync(log, left);
+            var times = await TimesAsync(log, warmUpSeconds);
             var errors = Math.Max(Number(counts, "failed"), Number(statuses, "client") + Number(statuses, "server"));
             return new HttpLoad(Number(statuses, "ok"), errors, seconds, times.Percentile(50), times.Percentile(99));
         }

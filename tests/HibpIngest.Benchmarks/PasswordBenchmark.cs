@@ -36,7 +36,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
 
     private readonly PasswordList _list = new((long)Prefixes * RowsOfPrefix, Prefixes, Seed);
     private readonly WebLoad _load = new(rounds, requests);
-    private readonly ReadyPasswords _store = new();
+    private readonly InMemoryPasswords _store = new();
     private readonly HttpClient _bare = new(new SocketsHttpHandler { MaxConnectionsPerServer = 512, UseProxy = false });
     private readonly Dictionary<string, byte[]> _ready = [];
 
@@ -45,7 +45,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     public async Task<bool> RunAsync(int seconds)
     {
         var address = await _load.StartAsync(_store.AnswerAsync);
-        var connection = ConnectionStrings.Of(address, ReadyPasswords.BlobRoot, ReadyPasswords.TableRoot);
+        var connection = ConnectionStrings.Of(address, InMemoryPasswords.BlobRoot, InMemoryPasswords.TableRoot);
         using var account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         var written = new PasswordStores(_store, _store);
         var releases = await ImportAsync(written, Prefixes, Backends);
@@ -83,7 +83,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
             new PasswordStores(account.PasswordBlobs, account.PasswordTables), Options.Create(OptionsOf(backend, cacheMegabytes: 0)),
             TimeProvider.System, NullLoggerFactory.Instance);
         await ranges.RefreshAsync(CancellationToken.None);
-        var reads = new List<IReadOnlyList<ReadyPasswords.RecordedRead>>();
+        var reads = new List<IReadOnlyList<InMemoryPasswords.RecordedRead>>();
         for (var i = 0; i < Prefixes; i++)
         {
             var recorded = _store.Record();
@@ -249,7 +249,7 @@ internal sealed class PasswordBenchmark(string folder, int rounds, int requests)
     }
 
     /// <summary>Sends the requests that our code made, with a client that knows no store.</summary>
-    private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<ReadyPasswords.RecordedRead> reads)
+    private async Task<byte[]> ReadBareAsync(string address, IReadOnlyList<InMemoryPasswords.RecordedRead> reads)
     {
         var bytes = Array.Empty<byte>();
         foreach (var read in reads)

@@ -59,7 +59,7 @@ internal static class RangesBenchmark
         {
             var database = SqliteBreachDatabase.Open(Path.Combine(folder, $"ranges-{state}.db"), TimeProvider.System);
             await database.UpgradeAsync(CancellationToken.None);
-            await database.AddFirstLayoutAsync(new StoreLayout { Id = 1, Ranges = state }, filled: false, CancellationToken.None);
+            await database.AddFirstLayoutAsync(new StoreLayout { Id = 1, Ranges = state }, isFromRegister: false, CancellationToken.None);
             var load = await PreparedLoad.CopyAsync(database, batches);
             var account = StorageAccount.Open(ConnectionStrings.Of(server.Endpoint), NullLoggerFactory.Instance);
             var context = PipelineParts.Of(

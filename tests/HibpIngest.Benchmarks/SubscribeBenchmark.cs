@@ -12,7 +12,8 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>
 /// Floods the pipeline with requests to subscribe, past the web's own limits: from one network, and from many at a few recipients, all
-/// within an hour. Counts the mails that are sent, and what is stored, and measures the commands a second beside opening them only.
+/// within an hour. Counts the mails that are sent and the rows that are stored, and compares the rate of handling commands
+/// with that of only opening (decrypting) them.
 /// </summary>
 internal static class SubscribeBenchmark
 {
@@ -20,10 +21,10 @@ internal static class SubscribeBenchmark
     private const int PerNetwork = 20;
     private const int SampleSize = 2_000;
 
-    // A refused command takes a transaction that writes nothing.
+    // Least rate of handling, as a share of the rate of opening: a refused command also takes a transaction, which writes nothing.
     private const double MinShare = 0.5;
 
-    /// <summary>Prints the figures; returns whether no more mails are sent than the limits allow.</summary>
+    /// <summary>Prints the figures; returns whether limits of mails held, no refused request left a row, and it was fast enough.</summary>
     /// <param name="commands">Requests from one network, each for another address.</param>
     /// <param name="networks">Networks that send one request each, for one of 50 addresses.</param>
     /// <param name="folder">The database's folder.</param>
@@ -36,26 +37,26 @@ internal static class SubscribeBenchmark
         using var account = StorageAccount.Open("UseDevelopmentStorage=true", NullLoggerFactory.Instance);
         await using var sender = new CountingSender();
         var key = Convert.ToBase64String(new byte[32]);
-        var private256 = CommandKey.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
+        var commandKey = CommandKey.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
         var options = new TestOptions { Site = { WebUrl = "https://example.com" } };
         var parts = PipelineParts.Of(account, database, sender, options, NullLoggerFactory.Instance) with
         {
             Links = LinkTokens.Parse(key),
-            Commands = private256,
+            Commands = commandKey,
             SuppressionKey = SuppressionKey.Parse(key),
             Time = clock,
         };
-        // Their look-up in the table is left out: the emulator would take most of the time.
+        // Opt-outs are not looked up in the table: the emulator would take most of the time.
         await using var services = parts.AddTo(new ServiceCollection()).AddSingleton<IOptOuts>(new NoOptOuts()).BuildServiceProvider();
         var handler = services.GetRequiredService<HandleCommand>();
-        var sealer = CommandSealer.Parse(private256.PublicKey);
+        var sealer = CommandSealer.Parse(commandKey.PublicKey);
 
         List<CommandMessage> one =
             [.. Enumerable.Range(0, commands).Select(i => Message($"user{i}@domain{i % 1_000}.com", "C00002"))];
         var opening = Stopwatch.StartNew();
         var sample = one.Take(SampleSize).ToList();
         foreach (var message in sample)
-            _ = message.Open(private256);
+            _ = message.Open(commandKey);
         opening.Stop();
         var seconds = await HandleAsync(one);
         var share = opening.Elapsed.TotalSeconds / sample.Count / (seconds / commands);

@@ -3,7 +3,7 @@ using System.Resources;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>The texts of the pages, from Text.resx: another language is another file of them.</summary>
+/// <summary>The texts of the pages, from Text.resx. To add a language, add a file Text.CULTURE.resx (Text.de.resx).</summary>
 internal static class PageText
 {
     private static readonly ResourceManager Texts = new("HibpIngest.Api.Pages.Text", typeof(PageText).Assembly);

@@ -7,8 +7,8 @@ using HibpIngest.Passwords.Serving;
 namespace HibpIngest.Api.Pages;
 
 /// <summary>
-/// What the search page's script asks for. Not the public API: it answers this server's own pages only, with a ticket, and its responses
-/// are padded, so that their length says little about the range.
+/// Serves the search page's script. Not the public API: it responds to this server's own pages only. Searches require a ticket, and their
+/// responses are padded, so that their length says little about the range.
 /// </summary>
 internal sealed class SearchEndpoints(
     BreachedRanges ranges, IPasswordRanges passwords, SearchCatalogue catalogue, PageTickets tickets, ApiOptions options) : IApiEndpoints

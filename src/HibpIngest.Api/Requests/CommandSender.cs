@@ -4,7 +4,8 @@ using HibpIngest.People;
 namespace HibpIngest.Api.Requests;
 
 /// <summary>
-/// Seals what people want, and queues it: the web app knows no subscriber. So every caller gets the same response in the same time.
+/// Seals the commands that people send (subscribe, unsubscribe, hide) and queues them for the pipeline. The web app can't look up a
+/// subscriber, so every caller gets the same response in the same time.
 /// </summary>
 internal sealed class CommandSender(IMessageQueues queues, ApiOptions options, TimeProvider time)
 {
@@ -13,7 +14,7 @@ internal sealed class CommandSender(IMessageQueues queues, ApiOptions options, T
     /// <summary>Signs and checks links and records.</summary>
     public LinkTokens Links { get; } = LinkTokens.Parse(options.Web.LinkKeys)!;
 
-    /// <summary>Queues a command of now, with a new id and the caller's network.</summary>
+    /// <summary>Queues a command with a new id, the current time and the caller's network.</summary>
     /// <exception cref="HibpException">The queue can't be reached; the caller gets a page or an error that says so.</exception>
     public Task SendAsync(HttpContext context, PersonCommand command, CancellationToken cancellationToken) => queues.SendAsync(
         CommandMessage.Of(

@@ -11,12 +11,12 @@ internal sealed class RequestBody : IDisposable
 
     /// <summary>
     /// The server's own limit for a request to a route that takes a body. It exceeds every route's limit for two reasons: a body that was
-    /// refused unread is drained for some seconds, or a client that is still sending would lose the response; and a chunked body counts
-    /// with its framing.
+    /// refused unread is drained for some seconds, because a client that is still sending would lose the response otherwise; and a chunked
+    /// body counts with its framing.
     /// </summary>
     private const long MaxOnTheWire = 64 << 20;
 
-    // A megabit a second, for the longest body.
+    // Half a megabit a second, for the longest body (8 MiB).
     private static readonly TimeSpan ReadWithin = TimeSpan.FromMinutes(2);
 
     private static readonly object ReadToItsEnd = new();

@@ -64,7 +64,9 @@ internal sealed class BreachListCommand : HibpCommand
             return "everybody";
         if (breach.Hidden)
             return "nobody (hidden)";
-        return breach.PublishedAt is null ? "nobody yet" : "nobody";
+        if (breach.PublishedAt is null)
+            return "nobody yet";
+        return breach.Metadata.Flags.HasFlag(BreachFlags.Retired) ? "nobody (retired)" : "owners (sensitive)";
     }
 
     public static Argument<string> NameArgument() => new("NAME") { Description = "Name of the breach." };

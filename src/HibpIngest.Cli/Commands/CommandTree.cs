@@ -124,7 +124,7 @@ internal static class CommandTree
         ("Tools",
         [
             new SampleCommand(),
-            new CommandGroup("bench", "Measure the Table Storage of an account.", new BenchTablesCommand()), new SchemaCommand(),
+            new CommandGroup("bench", "Measure the speed of a storage account's tables.", new BenchTablesCommand()), new SchemaCommand(),
             new CompletionCommand(),
         ]),
     ];

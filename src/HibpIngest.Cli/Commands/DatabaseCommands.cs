@@ -102,8 +102,8 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         if (files.Count > 0)
             screen.Show($"Loaded again: {string.Join(", ", files)}.");
         if (moved.Log is not { } log)
-            screen.Show("Without the journal, breaches are as at the backup and as readers saw them: loads that were replaced or "
-                + "assigned to another breach since are as at the backup.");
+            screen.Show("There is no journal: breaches come from the backup and from the catalogue that readers saw. Replacements and "
+                + "assignments of loads since the backup are lost.");
         else
         {
             screen.Show($"From the journal: {log.Loads.Count} loads were recovered, without mails; {log.Updated.Count} other breaches "

@@ -432,9 +432,10 @@ internal sealed class DoctorCommand : HibpCommand
             if (sealedOtherwise.Count > 0)
             {
                 checks.Add(new DoctorLine(
-                    Check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: the "
-                        + "secret is encrypted under another HIBP_SECRET_KEY",
-                    "append the previous key to HIBP_SECRET_KEY; or replace the secret: hibp clients rotate"));
+                    Check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: "
+                        + (keys is null ? "HIBP_SECRET_KEY is not set" : "the secret is encrypted under another HIBP_SECRET_KEY"),
+                    keys is null ? "set HIBP_SECRET_KEY to the key that was used when the clients were added"
+                        : "append the previous key to HIBP_SECRET_KEY; or replace the secret: hibp clients rotate"));
             }
             else
             {

@@ -300,7 +300,7 @@ internal sealed class JournalRewriteCommand : HibpCommand
     private readonly Argument<string> _folder = new("FOLDER") { Description = "Target folder; created if it doesn't exist." };
     private readonly Option<BlockCodec> _codec = new("--codec")
     {
-        Description = "brotli (a third smaller, a fifth of the read speed), lz4 (what hosts write) or none.",
+        Description = "brotli (a quarter smaller, a third of the read speed), lz4 (what hosts write) or none.",
         HelpName = "brotli|lz4|none",
         DefaultValueFactory = _ => BlockCodec.Brotli,
     };
@@ -310,7 +310,7 @@ internal sealed class JournalRewriteCommand : HibpCommand
             + "read. The journal itself is not changed.")
     {
         Add(_folder, _codec);
-        AddExamples(("hibp journal rewrite /cold/journal", "the same rows, a third smaller"));
+        AddExamples(("hibp journal rewrite /cold/journal", "the same rows, a quarter smaller"));
     }
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>

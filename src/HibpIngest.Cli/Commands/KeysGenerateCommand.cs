@@ -20,8 +20,9 @@ internal sealed class KeysGenerateCommand : HibpCommand
         session.Screen.Show($"HIBP_TICKET_KEY={keys.TicketKey}");
         session.Screen.Show($"HIBP_COMMAND_KEY={keys.CommandKey}");
         session.Screen.Show($"HIBP_COMMAND_PUBLIC_KEY={keys.CommandPublicKey}");
-        session.Screen.Say("The web needs HIBP_LINK_KEYS, HIBP_TICKET_KEY and HIBP_COMMAND_PUBLIC_KEY; the pipeline needs HIBP_LINK_KEYS, "
-            + "HIBP_SUPPRESSION_KEY and HIBP_COMMAND_KEY, which belongs nowhere else.");
+        session.Screen.Say("The API ('hibp serve') needs HIBP_LINK_KEYS, HIBP_TICKET_KEY and HIBP_COMMAND_PUBLIC_KEY. The pipeline ('hibp "
+            + "run') needs HIBP_LINK_KEYS, HIBP_COMMAND_KEY, which no other program may have, and HIBP_SUPPRESSION_KEY (make it once: "
+            + "openssl rand -base64 32).");
         return Task.CompletedTask;
     }
 }

@@ -38,7 +38,7 @@ internal sealed class PasswordsReplicateCommand : HibpCommand
                 outcomes.Add(new ReplicaOutcome(replica.Name, ReplicaResult.Done));
                 if (!session.Screen.Json)
                     session.Screen.Show($"Replica {replica.Name} has all of release {release}"
-                        + (rows == 0 ? ", and had before." : $": {TableFormat.Number(rows)} hashes were copied and read back."));
+                        + (rows == 0 ? " already; none were copied." : $": {TableFormat.Number(rows)} hashes were copied and read back."));
             }
             catch (HibpException e)
             {

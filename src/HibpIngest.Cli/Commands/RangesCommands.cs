@@ -47,7 +47,8 @@ internal sealed class RangesFillCommand : HibpCommand
         }
         catch (Exception) when (begun)
         {
-            session.Screen.Say("The backfill was interrupted: loads write ranges from now on, and 'hibp ranges fill' resumes it.");
+            session.Screen.Say("The backfill was interrupted: loads write ranges from now on. To resume it, run: hibp ranges fill"
+                + (layout is null ? "" : $" --layout {layout}"));
             throw;
         }
     }

@@ -39,19 +39,19 @@ internal sealed class StatusCommand : HibpCommand
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var name = session.Parsed.GetValue(_breach);
-        await using var looks = new Looks(session, name, session.Parsed.GetValue(_all));
+        await using var reader = new StatusReader(session, name, session.Parsed.GetValue(_all));
         if (session.Parsed.GetValue(_watch))
         {
-            ExitCode = await WatchAsync(session, looks, cancellationToken);
+            ExitCode = await WatchAsync(session, reader, cancellationToken);
             return;
         }
-        var picture = await looks.ClaimAsync(cancellationToken);
-        if (!session.Screen.TryShowJson(() => Documents.Of(picture, session.Time.GetUtcNow(), looks.MailsPerSecond)))
-            session.Screen.Show(looks.View(picture, max: null));
+        var picture = await reader.ReadAsync(cancellationToken);
+        if (!session.Screen.TryShowJson(() => Documents.Of(picture, session.Time.GetUtcNow(), reader.MailsPerSecond)))
+            session.Screen.Show(reader.View(picture, max: null));
     }
 
     /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader has exited.</summary>
-    private static async Task<int> WatchAsync(CommandSession session, Looks looks, CancellationToken cancellationToken)
+    private static async Task<int> WatchAsync(CommandSession session, StatusReader reader, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
         if (!results.Profile.Out.IsTerminal)
@@ -59,12 +59,12 @@ internal sealed class StatusCommand : HibpCommand
             string? reported = null;
             while (true)
             {
-                var (picture, away) = await looks.TryClaimAsync(cancellationToken);
-                if (away is null)
-                    session.Screen.Show(looks.View(picture!, max: null));
-                else if (away != reported)
-                    session.Screen.Say(Away(away));
-                reported = away;
+                var (picture, unavailable) = await reader.TryReadAsync(cancellationToken);
+                if (unavailable is null)
+                    session.Screen.Show(reader.View(picture!, max: null));
+                else if (unavailable != reported)
+                    session.Screen.Say(Waiting(unavailable));
+                reported = unavailable;
                 if (session.Environment.IsOutputAbandoned())
                     return BrokenPipe;
                 await Task.Delay(WatchInterval, session.Time, cancellationToken);
@@ -78,10 +78,11 @@ internal sealed class StatusCommand : HibpCommand
             {
                 while (true)
                 {
-                    var (picture, away) = await looks.TryClaimAsync(cancellationToken);
+                    var (picture, unavailable) = await reader.TryReadAsync(cancellationToken);
                     last = picture ?? last;
-                    shown = last is null ? new Text("") : looks.View(last, MaxLoads(results));
-                    live.UpdateTarget(away is null ? shown : new Rows(new Text(Away(away) + "\n", new Style(Color.Yellow)), shown));
+                    shown = last is null ? new Text("") : reader.View(last, MaxLoads(results));
+                    live.UpdateTarget(
+                        unavailable is null ? shown : new Rows(new Text(Waiting(unavailable) + "\n", new Style(Color.Yellow)), shown));
                     await Task.Delay(WatchInterval, session.Time, cancellationToken);
                 }
             }
@@ -94,13 +95,13 @@ internal sealed class StatusCommand : HibpCommand
         return 0;
     }
 
-    private static string Away(string reason) => $"waiting: {reason}";
+    private static string Waiting(string reason) => $"waiting: {reason}";
 
     // Returns the number of loads that fit; the other lines are headings, queues and hosts.
     private static int MaxLoads(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
     /// <summary>Reads one picture after another; stores that are unavailable or missing are opened once they can be.</summary>
-    private sealed class Looks(CommandSession session, string? name, bool all) : IAsyncDisposable
+    private sealed class StatusReader(CommandSession session, string? name, bool all) : IAsyncDisposable
     {
         // An available store responds in far less; an unavailable one would be retried all the time.
         private static readonly TimeSpan ReadTimeout = TimeSpan.FromSeconds(10);
@@ -112,7 +113,7 @@ internal sealed class StatusCommand : HibpCommand
         private ServiceProvider? _open;
         private string? _breach;
 
-        public async Task<StatusPicture> ClaimAsync(CancellationToken cancellationToken)
+        public async Task<StatusPicture> ReadAsync(CancellationToken cancellationToken)
         {
             if (_open is null)
                 _open = await session.OpenExistingAsync(cancellationToken);
@@ -126,13 +127,13 @@ internal sealed class StatusCommand : HibpCommand
         }
 
         /// <returns>A picture, or the reason why there is none.</returns>
-        public async Task<(StatusPicture? Picture, string? Away)> TryClaimAsync(CancellationToken cancellationToken)
+        public async Task<(StatusPicture? Picture, string? Unavailable)> TryReadAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
             timeout.CancelAfter(ReadTimeout);
             try
             {
-                return (await ClaimAsync(timeout.Token), null);
+                return (await ReadAsync(timeout.Token), null);
             }
             catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
             {

@@ -11,7 +11,7 @@ internal sealed class TeachingHelp(HelpAction standard, IReadOnlyList<(string Ti
     [
         ("HIBP_STORAGE", "connection string of the storage account (UseDevelopmentStorage=true: the local emulator)"),
         ("HIBP_HOME", "folder of database, mails and the emulator's data (.hibp in the repository, else the platform's data folder)"),
-        ("HIBP_DATABASE", "file of the database (hibp.db in HIBP_HOME)"),
+        ("HIBP_DATABASE", "SQLite file, or connection string (hibp.db in HIBP_HOME)"),
         ("HIBP_MAIL", "pickup:DIR (mail in HIBP_HOME) or smtp://user:password@host:port?tls=none|starttls|implicit"),
         ("HIBP_MAIL_FROM", "sender of the mails (notifications@localhost)"),
         ("HIBP_WEB_URL", "base address of links (http://127.0.0.1:8080)"),

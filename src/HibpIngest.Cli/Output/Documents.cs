@@ -250,6 +250,7 @@ internal sealed record ImportDocument(int Read, int Added, int Suppressed, IRead
 internal sealed record InvalidLine(long Line, string Reason);
 
 [WrittenBy("subscribers add")]
+[Description("Added: new subscriptions. There: subscriptions that existed already.")]
 internal sealed record SubscribersAddedDocument(int Added, int There);
 
 [WrittenBy("subscribers remove", "subscribers forget")]
@@ -350,9 +351,9 @@ internal sealed record RebuildDocument(
 internal sealed record UpgradeDocument(string Database, int From, int To);
 
 [WrittenBy("database restored")]
-[Description("The ids after which new ones are assigned, the number of files that are loaded again, subscriptions in the database, rows "
-    + "missing in the layout that is read, what came back from the journal (null: it is off), suppressions that the backup lacked, and "
-    + "breaches that are hidden because readers didn't see them before.")]
+[Description("Load and mark: the ids after which new ones are assigned. Loads: files that are loaded again. Missing: rows that the layout "
+    + "that is read lacks. Log: what came back from the journal; null if it is off. Suppressed: suppressions that the backup lacked. "
+    + "Hidden: breaches hidden because readers didn't see them before.")]
 internal sealed record RestoredDocument(
     string Database, long Load, int Mark, int Loads, long Subscriptions, long Missing, JournalRecovered? Log,
     int Suppressed, IReadOnlyList<string> Hidden);
@@ -429,7 +430,7 @@ internal sealed record RefusedMail(long Load, string Email, string? Domain, stri
 [Description("The mail server or pickup folder that accepted the mail.")]
 internal sealed record MailTestDocument(string Sender);
 
-[Description("The callbacks of a load.")]
+[Description("The callbacks of a load. Known: all slices were searched, so that the number of calls is complete.")]
 internal sealed record CallsDocument(bool Known, long Calls, long Answered, long Open, long Dead, string? Error);
 
 [WrittenBy("passwords import")]

@@ -29,7 +29,7 @@ internal static class StatusView
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
         var table = TableFormat.Create(
-            "load", "breach", "state", "searchable", "accounts", "rows/s", "slices", "accounts/s", "mails", "elapsed", "left")
+            "load", "breach", "state", "searchable", "accounts", "copied/s", "slices", "upserted/s", "mails", "elapsed", "left")
             .AlignRight(0, 4, 5, 6, 7, 8, 9, 10);
         foreach (var load in picture.Loads)
         {

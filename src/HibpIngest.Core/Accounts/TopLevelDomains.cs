@@ -17,8 +17,8 @@ public static class TopLevelDomains
 
     private const int MaxShort = 7;
 
-    // Open addressing; four slots per name keep chains short. Nearly every account has a short name: such a slot holds the name itself,
-    // that of a longer name 1 + its index; 0 if empty.
+    // Open addressing; four slots per name keep chains short. Nearly every account has a short name, which its slot holds. The slot of a
+    // longer name holds its index plus 1; an empty slot is 0.
     private static readonly ulong[] ShortNames;
     private static readonly ushort[] Slots;
     private static readonly byte[][] Names;

@@ -42,7 +42,7 @@ public static class Advice
         else
             steps.Add($"Change your password at {Place(title, site)}, if you have an account there.");
         if (IsFromDevices(flags) || (!flags.HasFlag(BreachFlags.SpamList) && exposed.Passwords))
-            steps.Add("Change it wherever else you used the same one or one like it, and give each place a password of its own; a "
+            steps.Add("Change your password everywhere else you used the same or a similar one, and use a different one for each site; a "
                 + "password manager remembers them for you.");
         if (exposed.Answers)
             steps.Add("Change the security questions, or their answers, that you also use elsewhere: anyone who knows them can get past a "

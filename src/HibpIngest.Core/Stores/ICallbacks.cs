@@ -1,7 +1,8 @@
 namespace HibpIngest.Stores;
 
 /// <summary>
-/// The slices to be searched for prefixes that clients watch, and the callbacks to clients, open and completed. A load's slices are
+/// The slices to be searched for prefixes that clients watch, and the callbacks to clients, open and completed. A delivery is the calls to
+/// one client for one slice; a call is one HTTP request, for one prefix. A load's slices are
 /// searched, and its deliveries made, while the load sends: it is notifying or done (or failed while sending its mails), and its breach
 /// isn't hidden.
 /// </summary>
@@ -26,8 +27,8 @@ public interface ICallbacks
         TimeSpan giveUpAfter, CancellationToken cancellationToken);
 
     /// <summary>
-    /// Releases the owner's lease on the client. If calls were attempted for all of <paramref name="giveUpAfter"/> and none was accepted,
-    /// all deliveries that could have been made and were recorded at least that long ago are abandoned.
+    /// Releases the owner's lease on the client. If calls were attempted for as long as <paramref name="giveUpAfter"/> and none was
+    /// accepted, abandons the client's open deliveries that are at least that old and whose load sends.
     /// </summary>
     /// <returns>Delay until the next delivery, which needs a message; null: none is due within <paramref name="ahead"/>.</returns>
     Task<TimeSpan?> EndTurnAsync(

@@ -10,10 +10,10 @@ public interface ILayouts
 
     /// <summary>
     /// Adds the first layout unless there is one, and returns the effective set. If any mark was ever assigned, there may be accounts
-    /// without a hash in the ranges: the ranges then start as off, unless <paramref name="filled"/>.
+    /// without a hash in the ranges: the ranges then start as off, unless <paramref name="isFromRegister"/>.
     /// </summary>
-    /// <param name="filled">The layout's state comes from the register and is correct with any marks.</param>
-    Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool filled, CancellationToken cancellationToken);
+    /// <param name="isFromRegister">True if the layout comes from the register, so that the state of its ranges is right.</param>
+    Task<LayoutSet> AddFirstLayoutAsync(StoreLayout layout, bool isFromRegister, CancellationToken cancellationToken);
 
     /// <summary>
     /// Adds a layout to the set: from then on a slice is done only if it was written to this layout too. Does nothing if the layout is in
@@ -30,7 +30,7 @@ public interface ILayouts
 
     /// <summary>
     /// Returns the number of rows that a layout lacks: those of slices done before it was added, less the rows recorded by
-    /// <see cref="SetReplayedAsync"/>. 0: it has every account that any other layout has. Loads that are being removed, or were replaced
+    /// <see cref="SetBackfilledAsync"/>. 0: it has every account that any other layout has. Loads that are being removed, or were replaced
     /// before they were done, don't count.
     /// </summary>
     Task<long> CountMissingAsync(int layout, CancellationToken cancellationToken);
@@ -41,7 +41,7 @@ public interface ILayouts
     /// <param name="withRanges">Their hashes were written too.</param>
     /// <returns>False if nothing was recorded, because the layout's ranges are on or being backfilled and the hashes were not
     /// written.</returns>
-    Task<bool> SetReplayedAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken);
+    Task<bool> SetBackfilledAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken);
 
     /// <summary>
     /// Raises the state of a layout's ranges, and with it the version of the set. Does nothing if the state is already as high.
@@ -50,8 +50,8 @@ public interface ILayouts
 
     /// <summary>Returns how far the account table was scanned to backfill a layout's ranges.</summary>
     /// <returns>Null if the backfill has not started.</returns>
-    Task<string?> GetFillAsync(int layout, CancellationToken cancellationToken);
-    Task SetFillAsync(int layout, string fill, CancellationToken cancellationToken);
+    Task<string?> GetRangesFillAsync(int layout, CancellationToken cancellationToken);
+    Task SetRangesFillAsync(int layout, string fill, CancellationToken cancellationToken);
 
     /// <summary>Returns the loads whose rows <see cref="CountMissingAsync"/> counts, oldest first.</summary>
     Task<IReadOnlyList<MissingRows>> ListMissingAsync(int layout, CancellationToken cancellationToken);

@@ -19,8 +19,8 @@ public interface ILoadRows
     Task<int> PurgeRowsAsync(LoadId load, int chunkRows, CancellationToken cancellationToken, bool requireJournaled = false);
 
     /// <summary>
-    /// Deletes the rows of a listed load up to this position, after their entities were processed. Does nothing for a load that isn't
-    /// listed.
+    /// Deletes the rows of a load that is being removed, up to this position, after its mark was removed from their accounts. Does nothing
+    /// for any other load.
     /// </summary>
     /// <returns>The number of deleted rows.</returns>
     Task<int> DeleteRowsUpToAsync(LoadId load, long position, CancellationToken cancellationToken);
@@ -43,11 +43,11 @@ public interface ILoadRows
     /// </summary>
     Task MarkJournaledAsync(LoadId load, long version, CancellationToken cancellationToken);
 
-    /// <summary>Clears the recorded log state of a load whose rows all exist, so that it is checked and written again.</summary>
+    /// <summary>Clears the recorded journal state of a load whose rows all exist, so that it is checked and written again.</summary>
     Task ForgetJournalAsync(LoadId load, CancellationToken cancellationToken);
     Task MarkJournalMessageSentAsync(LoadId load, CancellationToken cancellationToken);
 
-    /// <summary>Records in one line why a load could not be logged.</summary>
+    /// <summary>Records in one line why a load could not be written to the journal.</summary>
     Task SetJournalErrorAsync(LoadId load, string error, CancellationToken cancellationToken);
 
     /// <summary>

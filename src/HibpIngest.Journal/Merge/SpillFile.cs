@@ -3,8 +3,8 @@ using System.Buffers;
 namespace HibpIngest.Journal.Merge;
 
 /// <summary>
-/// A partition's rows on disk. When load or domain change: 0, the load's number in the merge (4 bytes), the domain's length and the domain.
-/// Then each alias's length, which is never 0, and the alias.
+/// A partition's rows on disk, in groups of one load and domain. A group begins with a zero byte, the load's number in the merge (4 bytes)
+/// and the domain's length and bytes. Each row is the alias's length, which is never 0, and its bytes.
 /// </summary>
 internal sealed class SpillFile : IDisposable
 {

@@ -102,6 +102,6 @@ public enum BlockCodec : byte
     /// <summary>One block of LZ4 (github.com/lz4/lz4, lz4_Block_format.md); decompresses at the speed of a disk.</summary>
     Lz4 = 1,
 
-    /// <summary>One Brotli stream (RFC 7932): a third smaller than LZ4, a fifth as fast to read. For cold storage.</summary>
+    /// <summary>One Brotli stream (RFC 7932): a quarter smaller than LZ4, a third as fast to read. For cold storage.</summary>
     Brotli = 2,
 }

@@ -58,11 +58,11 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
         var listed = interrupted is null ? null : await releases.FindAsync(release.Name, cancellationToken);
         var rows = request.Options.Modes.Sum(mode => import.Ranges(mode).Rows(0, SortedRanges.Buckets));
         var progress = new StepProgress(writing, rows, rows * request.Into.Count);
-        var (parts, whole) = (new List<ReleasePart>(), new List<ReleasePart>());
+        var (parts, existing) = (new List<ReleasePart>(), new List<ReleasePart>());
         foreach (var mode in request.Options.Modes)
         {
-            whole.AddRange((listed?.Parts ?? []).Where(part => part.Mode == mode && request.Into.Contains(part.Backend)));
-            IRangeTarget[] targets = [.. request.Into.Where(backend => !whole.Any(part => (part.Backend, part.Mode) == (backend, mode)))
+            existing.AddRange((listed?.Parts ?? []).Where(part => part.Mode == mode && request.Into.Contains(part.Backend)));
+            IRangeTarget[] targets = [.. request.Into.Where(backend => !existing.Any(part => (part.Backend, part.Mode) == (backend, mode)))
                 .Select(backend => Open(backend, release, mode, request.Options.WorkFolder))];
             if (targets.Length == 0)
                 continue;
@@ -74,12 +74,13 @@ public sealed class ImportPasswords(PasswordStores stores, PasswordReleases rele
                 parts.Add(await WrittenPart.CompleteAsync(
                     stores, target, release, mode, groups, import.Source, progress, time, cancellationToken));
         }
-        await ListAsync(request, release, parts, cancellationToken);
+        await AddToReleaseAsync(request, release, parts, cancellationToken);
         await EndAsync(request, import, release.Name, cancellationToken);
-        return new ImportedPasswords(release.Name, [.. whole, .. parts], summary);
+        return new ImportedPasswords(release.Name, [.. existing, .. parts], summary);
     }
 
-    private async Task ListAsync(ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
+    private async Task AddToReleaseAsync(
+        ImportRequest request, ReleaseKey release, List<ReleasePart> parts, CancellationToken cancellationToken)
     {
         try
         {

@@ -3,7 +3,7 @@ using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>Names the release of an import without <c>--release</c>.</summary>
+/// <summary>Names the release of an import, a dropped file or a repack that names none.</summary>
 internal static class ReleaseNaming
 {
     /// <summary>Returns the newest release if it lacks these modes and nothing was appended to it, else a new name by the date.</summary>
@@ -41,6 +41,7 @@ internal static class ReleaseNaming
         var date = now.ToString("yyyyMMdd", CultureInfo.InvariantCulture);
         return Enumerable.Range(0, 26).Select(number => number == 0 ? date : $"{date}{(char)('a' + number)}")
             .FirstOrDefault(name => known.All(one => one.Name != name))
-            ?? throw new NotPossibleException("26 releases are already named by this date: choose a name with --release");
+            ?? throw new NotPossibleException(
+                "26 releases are already named by this date: name the release with --release, or drop the file into a folder of that name");
     }
 }

@@ -69,5 +69,6 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
     private static RangeContent Content(
         ReleaseKey release, HashMode mode, ReadOnlyMemory<byte> bytes, uint checksum, DateTimeOffset lastModified, byte[]? md5) =>
         Crc32.HashToUInt32(bytes.Span) == checksum ? RangeContent.OfGzip(mode, bytes, lastModified, md5)
-        : throw new StoreMismatchException($"a pack of release {release.Name} is damaged: a range's checksum is not the index's");
+        : throw new StoreMismatchException($"a pack of release {release.Name} is damaged: a range's checksum differs from the index; "
+            + "restore the blob, or serve another release: hibp passwords switch");
 }

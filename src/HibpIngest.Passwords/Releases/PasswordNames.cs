@@ -21,7 +21,7 @@ public static class PasswordNames
 
     public static string Release(string name) => $"{Folder(name)}release.json";
 
-    /// <summary>Returns the folder of all releases that ever had a name.</summary>
+    /// <summary>Returns the folder of all releases with this name, deleted ones included.</summary>
     internal static string Folder(string name) => $"{AllReleases}{name}/";
 
     public static string Pack(ReleaseKey release, HashMode mode, int pack) =>
@@ -49,7 +49,7 @@ public static class PasswordNames
     /// <summary>The position up to which a replica has the changes of its primary.</summary>
     public static string Copied(ReleaseKey release) => $"releases/{release}/changes/copied.json";
 
-    /// <summary>While this blob exists, no transaction is started with the release.</summary>
+    /// <summary>While this blob exists, the release is being repacked: no append is started with it.</summary>
     public static string Hold(ReleaseKey release) => $"releases/{release}/hold.json";
 
     /// <summary>Folder of the records of imports of dropped files into a release.</summary>

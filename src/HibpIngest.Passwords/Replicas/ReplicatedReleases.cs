@@ -47,12 +47,12 @@ public sealed class ReplicatedReleases(PasswordReleases primary, IReadOnlyList<P
     {
         await primary.RequireUnservedAsync(release, cancellationToken);
         var serving = await EachAsync(
-            async (replica, token) => await replica.Releases.IsServedAsync(release, token) ? ReplicaResult.Lacking : ReplicaResult.Done,
+            async (replica, token) => await replica.Releases.IsServedAsync(release, token) ? ReplicaResult.Serving : ReplicaResult.Done,
             cancellationToken);
-        if (serving.FirstOrDefault(one => one.Result == ReplicaResult.Lacking) is { } replica)
+        if (serving.FirstOrDefault(one => one.Result == ReplicaResult.Serving) is { } replica)
         {
-            throw new NotPossibleException($"release {release} is still served by replica {replica.Replica}, or was the last from its back "
-                + "end there: copy the release to serve with 'hibp passwords replicate', and switch to it again");
+            throw new NotPossibleException($"release {release} can't be deleted: replica {replica.Replica} still serves it, or served it "
+                + "last from a back end; copy another release there with 'hibp passwords replicate', and switch to it again");
         }
         var outcomes = await EachAsync(async (one, token) =>
         {
@@ -119,6 +119,9 @@ public enum ReplicaResult
 
     /// <summary>The replica can't be reached, or its store has an error; running the same command again resumes.</summary>
     Failed = 2,
+
+    /// <summary>The replica serves the release, or served it last from a back end, so that it can't be deleted.</summary>
+    Serving = 3,
 }
 
 /// <param name="Name">For display: account and host, without secrets.</param>

@@ -84,7 +84,10 @@ internal sealed class DedupeSet
 
     public static long DefaultCap(long memoryBytes) => Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
-    /// <summary>Returns true if the account is new; past the cap, for every account that isn't remembered, and adds none.</summary>
+    /// <summary>
+    /// Returns true if the account isn't in the set, and adds it. Once the cap is reached, nothing is added, so that an account that isn't
+    /// in the set is new each time.
+    /// </summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
     public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));

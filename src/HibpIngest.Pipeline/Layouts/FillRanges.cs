@@ -68,7 +68,7 @@ public sealed partial class FillRanges(
     {
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
         var retired = await changes.FindRetiredAsync(cancellationToken);
-        var recorded = await database.GetFillAsync(layout.Id, cancellationToken);
+        var recorded = await database.GetRangesFillAsync(layout.Id, cancellationToken);
         var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
         var walk = TableWalk.Parse(fill.Walk);
         var parts = TablePart.OfAccounts(layout.Facts);
@@ -98,7 +98,7 @@ public sealed partial class FillRanges(
         void Report() => _progress?.Report(new FillProgress(copy.Accounts, walk.PartsDone, parts.Count));
 
         Task RecordAsync(string recordedWalk, CancellationToken token) =>
-            database.SetFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
+            database.SetRangesFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
     }
 
     /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>

@@ -199,7 +199,7 @@ public sealed partial class RebuildLayout(
         }
         foreach (var source in sources)
         {
-            if (!await database.SetReplayedAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
+            if (!await database.SetBackfilledAsync(layout.Id, source.Load, source.Rows, layout.WritesRanges, cancellationToken))
                 return null;
         }
         await database.SetRebuildAsync(layout.Id, null, cancellationToken);

@@ -31,7 +31,8 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
         }
         return lost.Count == 0 ? sources
             : throw new NotPossibleException($"layout {layout.Name} can't be completed: SQL has purged the rows of loads "
-                + $"{string.Join(", ", lost)}, and the journal doesn't have them. Drop their archives again under other names");
+                + $"{string.Join(", ", lost)}, and the journal doesn't have them. Drop their archives again under the same "
+                + "names (hibp drop FILE --again), and run this command again when the new loads are done");
     }
 
     private RebuildSource OfRows(LoadId load, int mark, IReadOnlyList<(long First, long Last)> slices)

@@ -6,7 +6,7 @@ public abstract record PipelineMessage : WorkMessage
     /// <param name="movesLoad">True if the message advances its load; Sweep then uses its send time to detect loss.</param>
     private protected PipelineMessage(string span, bool movesLoad = true) => (Span, MovesLoad) = (span, movesLoad);
 
-    /// <summary>The load that the message belongs to; 0 if only its stage can determine it.</summary>
+    /// <summary>The load that the message belongs to; 0 if only its stage can determine it, or if it belongs to none.</summary>
     internal abstract LoadId LoadId { get; }
 
     internal bool MovesLoad { get; }

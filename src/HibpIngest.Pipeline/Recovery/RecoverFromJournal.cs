@@ -31,7 +31,8 @@ public sealed class RecoverFromJournal(
         if (plan.Stores.Count > 1)
         {
             throw new StoreMismatchException($"the journal has loads of {plan.Stores.Count} stores "
-                + $"({string.Join(", ", plan.Stores.Order())}): move away the folders of the other stores");
+                + $"({string.Join(", ", plan.Stores.Order())}), expected one: move the folders of the other stores out of it (the "
+                + "documents in a folder name its store)");
         }
         var store = plan.Stores.Single();
         await StoreSetup.EnsureSchemaAsync(database, cancellationToken);

@@ -10,21 +10,22 @@ public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
         var loads = await removals.ListRemovalsAsync(cancellationToken);
         if (loads.Count == 0)
             return [];
-        var parts = (await layouts.GetLayoutsAsync(cancellationToken)).Written.Sum(
+        var tableParts = (await layouts.GetLayoutsAsync(cancellationToken)).Written.Sum(
             layout => TablePart.Of(layout.Facts, layout.WritesRanges).Count);
         return [.. loads.GroupBy(one => one.Breach, one => one.Load).Select(breach =>
         {
             // Loads without rows need no work, so they have no weight.
             var rows = breach.Sum(load => load.Last);
-            var done = breach.Sum(load => load.Last * PartOf(load, parts));
+            var done = breach.Sum(load => load.Last * DoneShareOf(load, tableParts));
             return new OpenRemoval(breach.Key, [.. breach.Select(load => load.Load)], rows > 0 ? done / rows : 0);
         })];
     }
 
-    /// <summary>Rows are deleted after their accounts are done. If the rows were purged, the tables are walked part by part.</summary>
-    private static double PartOf(LoadRemoval load, int parts) =>
+    // The completed share of a load's removal, 0 to 1: by its deleted rows, or, if its rows were purged before, by the parts of the tables
+    // that were walked.
+    private static double DoneShareOf(LoadRemoval load, int tableParts) =>
         load.RowsPurged && load is { Mark: > 0, SharesMark: false }
-            ? Math.Min((double)TableWalk.Parse(load.Token).PartsDone / parts, 1)
+            ? Math.Min((double)TableWalk.Parse(load.Token).PartsDone / tableParts, 1)
             : load.Last > 0 ? Math.Clamp((double)(load.First - 1) / load.Last, 0, 1) : 0;
 }
 

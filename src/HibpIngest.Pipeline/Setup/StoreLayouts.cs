@@ -15,7 +15,7 @@ public sealed class StoreLayouts(ILayouts database, IStoreRegister register, ISt
         {
             var first = registered.FirstOrDefault(layout => !layout.IsDropped)
                 ?? StoreLayout.First with { Ranges = options.Value.Ranges == RangesMode.On ? RangesState.On : RangesState.Off };
-            set = await database.AddFirstLayoutAsync(first, filled: registered.Count > 0, cancellationToken);
+            set = await database.AddFirstLayoutAsync(first, isFromRegister: registered.Count > 0, cancellationToken);
         }
         var known = await database.ListLayoutsAsync(cancellationToken);
         // Additions before removals: the set must never be empty.

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.Setup;
 
-/// <summary>Checks that the stores exist and belong together, before anything else uses them.</summary>
+/// <summary>Creates missing stores, and checks that all belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
     IDatabaseState database, IStoreRegister register, IStoreAccounts accounts, StoreContainers containers, StoreLayouts layouts,
     PublishCatalogue catalogue, ApplySuppressions suppressions)
@@ -93,8 +93,8 @@ public sealed class StoreSetup(
     // others in the table. The confirmed ids are read first: they are never ahead of the database.
     private async Task<StoreIds> RequireIdsAsync(CancellationToken cancellationToken)
     {
-        var (confirmed, movingOn) = await register.GetConfirmedAsync(cancellationToken);
-        if (movingOn)
+        var (confirmed, isIncomplete) = await register.GetConfirmedAsync(cancellationToken);
+        if (isIncomplete)
         {
             throw new StoreMismatchException($"database {database.DisplayName} was restored from a backup, and bringing it up to date was "
                 + "interrupted: stop every host, then run 'hibp database restored' again");

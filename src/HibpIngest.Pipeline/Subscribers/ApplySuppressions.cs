@@ -22,7 +22,10 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
         }
     }
 
-    /// <summary>Checks the key, then applies or lifts what the database lacks, with subscriptions and outstanding mails.</summary>
+    /// <summary>
+    /// Checks the key, then applies to the database the suppressions that only the register has, which deletes their subscriptions and
+    /// unsent mails, and lifts those that the register records as lifted. A register without suppressions gets the database's.
+    /// </summary>
     /// <returns>The number of suppressions that the database lacked.</returns>
     public async Task<int> RunAsync(CancellationToken cancellationToken)
     {
@@ -40,14 +43,14 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
             return 0;
         }
         var known = inDatabase.ToDictionary(one => one.Hash, one => one.Reason);
-        var counting = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
-        if (inDatabase.Any(one => !counting.ContainsKey(one.Hash)))
+        var inRegister = (await register.ListSuppressionsAsync(cancellationToken)).ToDictionary(one => one.Hash);
+        if (inDatabase.Any(one => !inRegister.ContainsKey(one.Hash)))
         {
             // Lifts only suppressions that the register records as lifted: one that is merely missing there may not be lifted.
             var lifted = (await register.ListLiftedAsync(cancellationToken)).Where(known.ContainsKey).ToList();
             await suppressions.LiftSuppressionsAsync(lifted, cancellationToken);
         }
-        var missing = counting.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
+        var missing = inRegister.Values.Where(one => !known.TryGetValue(one.Hash, out var reason) || reason != one.Reason).ToList();
         // Addresses without a subscription are included, because an import would restore them.
         foreach (var some in missing.Chunk(ChunkSize))
         {

@@ -2,7 +2,7 @@ using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <summary>Messages name the blobs, whose names hold only numbers and hashes.</summary>
+/// <summary>Error messages may name the blobs: their names hold only numbers and hashes, never an address.</summary>
 internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) =>

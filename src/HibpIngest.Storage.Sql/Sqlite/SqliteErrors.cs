@@ -36,7 +36,8 @@ internal static class SqliteErrors
             case raw.SQLITE_CORRUPT:
                 return new StoreRefusedException($"database '{file}' is damaged: {reason}; restore it from a copy");
             case raw.SQLITE_ERROR when detail.StartsWith("no such ", StringComparison.Ordinal):
-                return new StoreRefusedException($"database '{file}' is missing a part of this program's schema ({detail}): upgrade it");
+                return new StoreRefusedException(
+                    $"database '{file}' is missing a part of this program's schema ({detail}): run 'hibp database upgrade'");
             default:
                 return new InvalidOperationException($"database '{file}': {reason}");
         }

@@ -1,8 +1,8 @@
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>
-/// Tests the scripts, run by bash. Without Azure, az, sqlcmd, dotnet and curl are programs that record their
-/// arguments: the tests check the order of calls, their arguments, and what is left behind.
+/// Tests the scripts, run by bash. No Azure is needed: az, sqlcmd, dotnet and curl are replaced by programs that record
+/// their arguments. The tests check the order of calls, their arguments, and what is left behind.
 /// </summary>
 public sealed class ScriptTests
 {
@@ -291,9 +291,9 @@ public sealed class ScriptTests
             #!/bin/bash
             name=$(basename "$0")
             echo "$name $*" >> "$RECORD"
-            told() { printf '%s\n' "$DEPLOY_OPERATOR_ID" "$DEPLOY_OPERATOR_TYPE" "$DEPLOY_DROPPER_ID"; }
+            principals() { printf '%s\n' "$DEPLOY_OPERATOR_ID" "$DEPLOY_OPERATOR_TYPE" "$DEPLOY_DROPPER_ID"; }
             keys() { printf '%s\n' "$HIBP_SUPPRESSION_KEY" "$HIBP_SECRET_KEY"; }
-            if [[ "$*" == *bicepparam* ]]; then told > "$RECORD.told"; keys > "$RECORD.keys"; fi
+            if [[ "$*" == *bicepparam* ]]; then principals > "$RECORD.principals"; keys > "$RECORD.keys"; fi
             if [ -n "$FAILS" ] && [[ "$*" == *"$FAILS"* ]]; then exit 1; fi
             case "$name $*" in
               'sqlcmd --help') echo '--authentication-method' ;;
@@ -356,8 +356,8 @@ public sealed class ScriptTests
         /// <summary>All calls of the current run.</summary>
         public IReadOnlyList<string> Calls => File.ReadAllLines(Record);
 
-        /// <summary>The parameter file's values for operator and uploader.</summary>
-        public IReadOnlyList<string> Principals => File.ReadAllLines($"{Record}.told");
+        /// <summary>The parameter file's operator id, operator type and dropper id.</summary>
+        public IReadOnlyList<string> Principals => File.ReadAllLines($"{Record}.principals");
 
         /// <summary>The parameter file's keys: the suppression key, then the secret key.</summary>
         public IReadOnlyList<string> Keys => File.ReadAllLines($"{Record}.keys");

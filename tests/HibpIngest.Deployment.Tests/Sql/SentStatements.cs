@@ -28,7 +28,7 @@ internal sealed class SentStatements
     private readonly Dictionary<SyntaxTree, SemanticModel> _models;
     private readonly ILookup<ISymbol, IReadOnlyList<IArgumentOperation>> _calls;
     private readonly ILookup<ISymbol, AssignmentExpressionSyntax> _assigned;
-    private readonly HashSet<ISymbol> _open = new(SymbolEqualityComparer.Default);
+    private readonly HashSet<ISymbol> _evaluating = new(SymbolEqualityComparer.Default);
     private readonly Dictionary<ISymbol, IReadOnlyList<string>> _bound = new(SymbolEqualityComparer.Default);
 
     private SentStatements(CSharpCompilation compilation)
@@ -115,7 +115,7 @@ internal sealed class SentStatements
     /// <summary>Returns the possible results of a provider's method for these arguments.</summary>
     private List<string> OfMethod(IInvocationOperation call)
     {
-        var called = (IMethodSymbol)Called(call.TargetMethod);
+        var called = (IMethodSymbol)Resolve(call.TargetMethod);
         var given = call.Arguments.Select(one => (
             Parameter: called.Parameters[one.Parameter!.Ordinal],
             Values: one.Value.ConstantValue is { HasValue: true, Value: { } constant } ? [$"{constant}"]
@@ -132,12 +132,12 @@ internal sealed class SentStatements
     {
         if (symbol is { Name: "Name", ContainingType.Name: "Parameter" })
             return [$"@{Unknown}"];
-        if (symbol is null || Called(symbol) is not { DeclaringSyntaxReferences.IsEmpty: false } called)
+        if (symbol is null || Resolve(symbol) is not { DeclaringSyntaxReferences.IsEmpty: false } called)
             return [Unknown];
         symbol = called;
         if (_bound.TryGetValue(symbol, out var bound))
             return bound;
-        if (!_open.Add(symbol))
+        if (!_evaluating.Add(symbol))
             return [];
         try
         {
@@ -145,14 +145,14 @@ internal sealed class SentStatements
             var passed = symbol is IParameterSymbol parameter ? Passed(parameter) : [];
             var assigned = _assigned[symbol].ToLookup(one => one.IsKind(SyntaxKind.AddAssignmentExpression), one => one.Right);
             var values = declared.Concat(assigned[false]).Concat(passed).SelectMany(Values).Distinct().ToList();
-            // Additions are conditional.
+            // A += may be skipped: the values with and without it are kept.
             foreach (var addition in assigned[true])
                 values.AddRange(Joined(values, Values(addition)).ToList());
             return values.Count > 0 ? values : [Unknown];
         }
         finally
         {
-            _open.Remove(symbol);
+            _evaluating.Remove(symbol);
         }
     }
 
@@ -182,8 +182,8 @@ internal sealed class SentStatements
             .Select(argument => argument.Value.Syntax).OfType<ExpressionSyntax>();
     }
 
-    /// <summary>An abstract member is SQL Server's, because no other provider is in the compilation.</summary>
-    private ISymbol Called(ISymbol symbol) => !symbol.IsAbstract ? symbol.OriginalDefinition
+    /// <summary>Returns the definition that a call reaches: of an abstract member SQL Server's, the only one in the compilation.</summary>
+    private ISymbol Resolve(ISymbol symbol) => !symbol.IsAbstract ? symbol.OriginalDefinition
         : _compilation.GetSymbolsWithName(symbol.Name).FirstOrDefault(
             one => one.IsOverride && SymbolEqualityComparer.Default.Equals(
                 (one as IMethodSymbol)?.OverriddenMethod ?? (ISymbol?)(one as IPropertySymbol)?.OverriddenProperty,

@@ -3,7 +3,7 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Tests that no command prints terminal commands from a breach's metadata.</summary>
+/// <summary>Tests that no command prints terminal control sequences from a breach's metadata.</summary>
 public sealed class HostileMetadataTests : CommandTestBase
 {
     private static readonly string Hostile = $"before{HostileText.Everything}after";
@@ -29,13 +29,14 @@ public sealed class HostileMetadataTests : CommandTestBase
         await using (var host = await StartAsync("ready", "run", "--verbose"))
         {
             foreach (var line in (string[])[
-                $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breaches",
-                "lookup user1@example1.com", "status", "status Alpha", "slices Alpha", "notify Alpha --dry-run", "notify Alpha",
+                $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breach list",
+                "lookup user1@example1.com", "status", "status Alpha", "load slices Alpha", "mail release Alpha --dry-run",
+                "mail release Alpha",
                 "mail preview Alpha", "mail preview Alpha --html", "mail refused Alpha", "subscribers list", "catalogue publish",
-                "journal stats", "journal list", "journal write --load 1", "journal verify", "layouts", "poison list", "callbacks "
+                "journal stats", "journal list", "journal write --load 1", "journal verify", "layout list", "poison list", "callbacks "
                     + "list", "clients list",
-                "keys list", "passwords list", "usage", "ranges status", "doctor", "breach hide Alpha", "breach show Alpha",
-                "requeue Alpha --all", "resume 1", "purge 1"])
+                "keys list", "passwords list", "access usage", "ranges status", "doctor", "breach hide Alpha",
+                "breach unhide Alpha", "load requeue Alpha --all", "load resume 1", "database purge 1"])
             {
                 var result = await RunAsync(line.Split(' '));
                 Assert.DoesNotContain("unexpected", result.Error, StringComparison.Ordinal);
@@ -44,7 +45,7 @@ public sealed class HostileMetadataTests : CommandTestBase
             var set = await RunAsync(
                 "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
             HostileText.AssertClean(set.Output + set.Error, "breach set");
-            await ShowOnTerminalAsync();
+            await AssertTerminalOutputIsCleanAsync();
             await AssertDocumentsAreExactAsync();
             var assigned = await RunAsync("breach", "assign", "1", "Gamma");
             HostileText.AssertClean(assigned.Output + assigned.Error, "breach assign");
@@ -52,8 +53,8 @@ public sealed class HostileMetadataTests : CommandTestBase
         }
     }
 
-    /// <summary>Asserts that a terminal receives only the console's own colours and cursor moves.</summary>
-    private async Task ShowOnTerminalAsync()
+    /// <summary>Asserts that a terminal receives only the console's own colours and keypad modes.</summary>
+    private async Task AssertTerminalOutputIsCleanAsync()
     {
         foreach (var line in (string[])["breaches", "lookup user1@example1.com", "status"])
         {

@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>
-/// Crashes a process at any call while it releases a breach, evaluates it or calls clients. The next process must
-/// complete everything; a call that is repeated has the same key.
+/// Crashes a process at any call of a store or client while it releases a held load, searches its slices for watched prefixes, or
+/// delivers callbacks. The next process must complete everything; a repeated callback has the same idempotency key.
 /// </summary>
 public sealed class CallbackCrashTests(ITestOutputHelper output)
 {
@@ -20,7 +20,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
         var draw = new CallDraw(oneOf: 6, output.WriteLine);
         var calls = await RunAsync(new CrashPoint(int.MaxValue, afterwards: false));
         output.WriteLine($"{calls} calls without a crash");
-        Assert.True(calls > 2 * Accounts, "every client was expected to be called");
+        Assert.True(calls > 2 * Accounts, "more calls of stores and clients than callbacks were expected");
         var points = draw.Of(calls).Select(at => new CrashPoint(at, draw.IsAfterwards())).ToList();
         await Parallel.ForEachAsync(
             points, new ParallelOptions { MaxDegreeOfParallelism = AtOnce }, async (point, _) => await RunAsync(point));

@@ -96,7 +96,7 @@ public sealed class FillTests(ITestOutputHelper output)
         using var stop = new CancellationTokenSource();
         var recorded = 0;
         var hooks = new HookedPorts((_, what) =>
-            what == nameof(ILayouts.SetFillAsync) && ++recorded == 20 ? stop.CancelAsync() : Task.CompletedTask);
+            what == nameof(ILayouts.SetRangesFillAsync) && ++recorded == 20 ? stop.CancelAsync() : Task.CompletedTask);
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
             () => hooks.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, stop.Token));
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);

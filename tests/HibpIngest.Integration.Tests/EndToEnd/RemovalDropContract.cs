@@ -87,7 +87,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     private static async Task RunHalfWayAsync(PipelineRig rig)
     {
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await ClaimAsync(rig, QueueNames.Ingest, 1);
-        await ClaimAsync(rig, QueueNames.Slices, 1);
+        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
+        await HandleMessagesAsync(rig, QueueNames.Slices, 1);
     }
 }

@@ -31,7 +31,7 @@ internal static class RemovalSteps
         return load;
     }
 
-    public static async Task ClaimAsync(PipelineRig rig, string queue, int messages)
+    public static async Task HandleMessagesAsync(PipelineRig rig, string queue, int messages)
     {
         var dispatcher = rig.Context.Get<MessageDispatcher>();
         foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))

@@ -100,7 +100,7 @@ public sealed class RemovalTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await ClaimAsync(rig, QueueNames.Ingest, 1);
+        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
         await rig.Context.Database.FailLoadAsync(new(1), owner: null, "bad", superseded: false, None);
         Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(new(1), 1));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
@@ -261,7 +261,7 @@ public sealed class RemovalTests
     {
         await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await ClaimAsync(rig, QueueNames.Ingest, 1);
+        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
         await rig.ExecuteAsync("UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();
     }

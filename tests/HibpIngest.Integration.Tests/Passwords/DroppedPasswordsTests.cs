@@ -187,7 +187,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("zip", "hashes.txt", "found a compressed file: import it with 'hibp passwords import'")]
     [InlineData("empty", "hashes.txt", "found a first line of another form")]
     [InlineData("plain", "hashes.txt", "found a first line of another form")]
-    [InlineData("zeros", "hashes.txt", "there is no hash in it")]
+    [InlineData("zeros", "hashes.txt", "the file contains no hash")]
     [InlineData("unsorted", "hashes.txt", "found some that are not")]
     [InlineData("unsorted late", "hashes.txt", "belongs elsewhere")]
     [InlineData("other group late", "hashes.txt", "belongs elsewhere")]

@@ -24,7 +24,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await before.SendAsync(random, [0x00000], rows: 3);
         var warm = before.NewHandler();
         await before.WorkAsync(warm);
-        await DeleteAsync(rig, rig.Releases);
+        await SwitchToOtherAndDeleteOneAsync(rig, rig.Releases);
 
         // The worker's index is the earlier release's, which had nothing in the second range.
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
@@ -51,7 +51,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
                 ? throw new ProcessEndedException() : Task.CompletedTask,
         };
         await Assert.ThrowsAsync<ProcessEndedException>(
-            () => DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
+            () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
 
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await AssertServedAsync(rig, after);
@@ -67,7 +67,8 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
     {
         var random = AppendRig.NewRandom(output);
         var draw = new CallDraw(oneOf: 8, output.WriteLine);
-        for (var calls = int.MaxValue; calls == int.MaxValue;)
+        // Until a deletion ends before the call at which it would be interrupted.
+        for (var isComplete = false; !isComplete;)
         {
             var (call, isCarriedOut) = (draw.Next(), draw.IsAfterwards());
             using var rig = await PasswordRig.StartAsync();
@@ -78,8 +79,8 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var lines = AppendRig.Lines(random, 0x00000, 0x00001);
             try
             {
-                await DeleteAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched }));
-                calls = watched.Calls;
+                await SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched }));
+                isComplete = true;
             }
             catch (Exception e) when (e is ProcessEndedException or AggregateException)
             {
@@ -163,7 +164,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await AssertServedAsync(near, appends);
 
         // The same name, but another release, without the appended rows.
-        await DeleteAsync(rig, rig.Releases);
+        await SwitchToOtherAndDeleteOneAsync(rig, rig.Releases);
         await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
         await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));
         var everywhere = new ReplicatedReleases(rig.Releases, [near.Replica]);
@@ -193,7 +194,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         Assert.Equal("one", Assert.Single(await rig.Releases.ListAsync(None)).Name);
     }
 
-    private static async Task DeleteAsync(PasswordRig rig, PasswordReleases releases)
+    private static async Task SwitchToOtherAndDeleteOneAsync(PasswordRig rig, PasswordReleases releases)
     {
         await rig.ImportAsync([$"{new string('A', 40)}:1"], HashMode.Sha1, "other", [PasswordBackend.Pack]);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "other", None);

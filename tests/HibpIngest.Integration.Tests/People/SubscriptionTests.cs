@@ -95,19 +95,27 @@ public sealed class SubscriptionTests
     [Theory]
     [InlineData("email=no+address", Form)]
     [InlineData("", Form)]
-    [InlineData("email=a%40example.com&x=", "text/plain", 200)]
     [InlineData("{\"email\":\"no address\"}", "application/json")]
     [InlineData("{\"email\":", "application/json")]
     [InlineData("[]", "application/json")]
-    public async Task Text_that_is_no_address_is_refused(string body, string type, int expected = 400)
+    public async Task Text_that_is_no_address_is_refused(string body, string type)
     {
         await using var rig = await PeopleRig.StartAsync();
         await using var web = await rig.StartWebAsync();
         var reply = await SendAsync(web, "/subscribe", body, type);
-        Assert.Equal(expected, reply.Status);
+        Assert.Equal(400, reply.Status);
         if (type == Form)
             Assert.Contains("role=\"alert\"", reply.Text, StringComparison.Ordinal);
-        Assert.Equal(400, (await SendAsync(web, "/subscribe", $"email=a%40example.com&x={new string('x', 5_000)}", Form)).Status);
+    }
+
+    [Fact]
+    public async Task Form_is_read_whatever_its_type_and_refused_above_its_limit()
+    {
+        await using var rig = await PeopleRig.StartAsync();
+        await using var web = await rig.StartWebAsync();
+        const string Body = "email=a%40example.com&x=";
+        Assert.Equal(200, (await SendAsync(web, "/subscribe", Body, "text/plain")).Status);
+        Assert.Equal(400, (await SendAsync(web, "/subscribe", Body + new string('x', 5_000), Form)).Status);
     }
 
     [Fact]

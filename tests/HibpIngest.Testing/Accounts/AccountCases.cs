@@ -6,7 +6,10 @@ public static class AccountCases
     private static readonly string Alias64 = new('a', 64);
     private static readonly string Label63 = new('b', 63);
 
-    /// <summary>A text and the accounts expected in it, separated by blanks, or the name of the rule that it breaks.</summary>
+    /// <summary>
+    /// A text, and the results expected for its candidates, in order and separated by blanks: an account, or the name of the rule that the
+    /// candidate breaks.
+    /// </summary>
     public static TheoryData<string, string> All() => new()
     {
         { "", "" },

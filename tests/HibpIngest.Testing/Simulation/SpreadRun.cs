@@ -6,8 +6,8 @@ namespace HibpIngest.Testing;
 /// Simulates one point: the transactions of <see cref="SpreadWork"/> go through the pipeline's throttle (<see
 /// cref="WriteThrottle"/>, one for each process and storage account) to a simulated service, all in virtual time.
 /// </summary>
-/// <param name="scale">The factor by which slices, or merged partitions, are reduced, and heat and splits are
-/// shortened; results are extrapolated to all.</param>
+/// <param name="scale">Simulates one of this many slices (or merged partitions), and divides by it the time that a partition must be
+/// hot before it splits, and the time of a split. Results are multiplied to all accounts.</param>
 internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, double scale, int seed)
 {
     /// <summary>Slices that are made; they are reused in turn.</summary>

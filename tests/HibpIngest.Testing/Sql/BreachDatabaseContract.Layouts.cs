@@ -8,10 +8,11 @@ public abstract partial class BreachDatabaseContract
     public async Task First_layout_wins_and_raises_the_version()
     {
         Assert.Equal((0, 0), Shown(await Database.GetLayoutsAsync(None)));
-        var added = await Database.AddFirstLayoutAsync(First, filled: false, None);
+        var added = await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         Assert.Equal(First, Assert.Single(added.Layouts));
         Assert.Equal((1, 1), Shown(added));
-        Assert.Equal((1, 1), Shown(await OpenAnother().AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: true, None)));
+        Assert.Equal(
+            (1, 1), Shown(await OpenAnother().AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: true, None)));
         Assert.Equal(First, Assert.Single((await Database.GetLayoutsAsync(None)).Layouts));
 
         static (int, int) Shown(LayoutSet set) => (set.Version, set.Layouts.Count);
@@ -21,7 +22,7 @@ public abstract partial class BreachDatabaseContract
     public async Task First_layouts_added_concurrently_agree()
     {
         var sets = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() =>
-            OpenAnother().AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, filled: false, None))));
+            OpenAnother().AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, isFromRegister: false, None))));
         Assert.Single(sets.Select(set => Assert.Single(set.Layouts)).Distinct());
     }
 
@@ -47,7 +48,7 @@ public abstract partial class BreachDatabaseContract
                 SpreadDomains = new Dictionary<string, int> { ["gmail.com"] = 32, ["yahoo.com"] = 8 },
             },
         };
-        await Database.AddFirstLayoutAsync(layout, filled: false, None);
+        await Database.AddFirstLayoutAsync(layout, isFromRegister: false, None);
         var read = Assert.Single((await Database.GetLayoutsAsync(None)).Layouts);
         Assert.Equal(layout, read);
         Assert.NotEqual(First, read);
@@ -56,7 +57,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Ranges_only_rise_and_each_rise_raises_the_version()
     {
-        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
+        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
         foreach (var (state, version, becomes) in new[]
         {
             (RangesState.Off, 1, RangesState.Off), (RangesState.Filling, 2, RangesState.Filling),
@@ -73,21 +74,21 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Backfill_progress_is_recorded_only_during_the_backfill()
     {
-        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
-        await Database.SetFillAsync(1, "too early", None);
-        Assert.Null(await Database.GetFillAsync(1, None));
+        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
+        await Database.SetRangesFillAsync(1, "too early", None);
+        Assert.Null(await Database.GetRangesFillAsync(1, None));
         await Database.RaiseRangesAsync(1, RangesState.Filling, None);
-        await Database.SetFillAsync(1, "here", None);
+        await Database.SetRangesFillAsync(1, "here", None);
         await Database.RaiseRangesAsync(1, RangesState.On, None);
-        await Database.SetFillAsync(1, "too late", None);
-        Assert.Equal("here", await Database.GetFillAsync(1, None));
-        Assert.Null(await Database.GetFillAsync(2, None));
+        await Database.SetRangesFillAsync(1, "too late", None);
+        Assert.Equal("here", await Database.GetRangesFillAsync(1, None));
+        Assert.Null(await Database.GetRangesFillAsync(2, None));
     }
 
     [Fact]
     public async Task Slice_completes_only_in_the_current_layout_version()
     {
-        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
+        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(4));
         var work = (await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!;
         Assert.Equal((1, false), (work.Layouts.Version, work.Layouts.WritesRanges));
@@ -112,7 +113,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Concurrent_layout_change_leaves_no_slice_done_in_the_old_version()
     {
-        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, filled: false, None);
+        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(30)); // ten slices
         var begun = new List<(int Slice, int Version)>();
         for (var slice = 1; slice <= 10; slice++)
@@ -151,7 +152,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Adding_or_dropping_a_layout_raises_the_version()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var second = Layout(2, "two");
         var set = await Database.AddLayoutAsync(second, None);
         Assert.Equal(2, set.Version);
@@ -178,7 +179,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Layouts_added_concurrently_under_one_name_leave_one()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var added = await Task.WhenAll(Enumerable.Range(2, 6).Select(id => Task.Run(() => Record.ExceptionAsync(
             () => OpenAnotherOnce().AddLayoutAsync(Layout(id, "two"), None)))));
         Assert.Single(added, error => error is null);
@@ -189,7 +190,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Added_layout_misses_every_row_of_published_loads_until_replayed()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var counts = await UpsertAsync(Numbered(5));
         await MatchAsync(counts.Id);
         var replaced = await UpsertAsync(Numbered(4), "Bold");
@@ -200,17 +201,17 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(5 + 2, await Database.CountMissingAsync(2, None));
         Assert.Equal([new(counts.Id, 5), new(next.Id, 2)], await Database.ListMissingAsync(2, None));
         Assert.Empty(await Database.ListMissingAsync(1, None));
-        await Database.SetReplayedAsync(2, next.Id, 2, withRanges: true, None);
+        await Database.SetBackfilledAsync(2, next.Id, 2, withRanges: true, None);
         await Database.RequeueSlicesAsync(counts.Id, null, failedOnly: false, None);
         Assert.Equal(5, await Database.CountMissingAsync(2, None));
-        await Database.SetReplayedAsync(2, counts.Id, 5, withRanges: true, None);
+        await Database.SetBackfilledAsync(2, counts.Id, 5, withRanges: true, None);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
     }
 
     [Fact]
     public async Task Added_layout_misses_rows_of_done_slices_until_they_are_written_to_it()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(9)); // three slices
         await DoneAsync(1);
         await Database.BeginSliceAsync(load.Id, 2, Me, SliceLease, MaxTries, None);
@@ -229,7 +230,7 @@ public abstract partial class BreachDatabaseContract
 
         foreach (var (rows, missing) in new[] { (2, 1), (2, 1), (3, 0), (9, 0), (1, 2) })
         {
-            await Database.SetReplayedAsync(2, load.Id, rows, withRanges: true, None);
+            await Database.SetBackfilledAsync(2, load.Id, rows, withRanges: true, None);
             Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
         // A slice written again is no longer missing, and the replay recorded before isn't subtracted a second time.
@@ -238,7 +239,7 @@ public abstract partial class BreachDatabaseContract
         await DoneAsync(1);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
         Assert.Equal(0, await Database.CountMissingAsync(3, None)); // doesn't exist
-        await Database.SetReplayedAsync(3, load.Id, 1, withRanges: true, None);
+        await Database.SetBackfilledAsync(3, load.Id, 1, withRanges: true, None);
 
         async Task DoneAsync(int slice)
         {
@@ -250,14 +251,14 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Added_layout_misses_requeued_slices_that_a_partial_replay_skipped()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var load = await UpsertAsync(Numbered(9)); // three slices
         await MatchAsync(load.Id);
         foreach (var slice in new[] { 2, 3 })
             await Database.RequeueSlicesAsync(load.Id, slice, failedOnly: false, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         Assert.Equal([(1L, 3L)], await Database.ListMissingSlicesAsync(2, load.Id, None));
-        await Database.SetReplayedAsync(2, load.Id, 3, withRanges: true, None);
+        await Database.SetBackfilledAsync(2, load.Id, 3, withRanges: true, None);
         Assert.Equal(6, await Database.CountMissingAsync(2, None));
 
         // A replayed slice is written again, and doesn't stand for other slices' rows.
@@ -273,7 +274,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Rebuild_progress_is_recorded_until_the_rebuild_ends()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         Assert.Null(await Database.GetRebuildAsync(2, None));
         await Database.SetRebuildAsync(2, "here", None);
@@ -288,12 +289,12 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Removed_load_is_missing_from_no_layout()
     {
-        await Database.AddFirstLayoutAsync(First, filled: false, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(3));
         var work = await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
         await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work!.Layouts.Version, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
-        await Database.SetReplayedAsync(2, load.Id, 1, withRanges: true, None);
+        await Database.SetBackfilledAsync(2, load.Id, 1, withRanges: true, None);
         Assert.Equal(2, await Database.CountMissingAsync(2, None));
         await Database.FailLoadAsync(load.Id, owner: null, "bad", superseded: false, None);
         await Database.BeginRemovalAsync(load.Breach, None);

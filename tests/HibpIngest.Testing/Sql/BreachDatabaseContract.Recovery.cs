@@ -10,7 +10,7 @@ public abstract partial class BreachDatabaseContract
     public async Task Recovered_unknown_load_is_purged_and_notifies_nobody()
     {
         await ImportAsync("user1@example.com");
-        await Database.AddFirstLayoutAsync(First, filled: true, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: true, None);
         await Database.AddLayoutAsync(First with { Id = 2, Facts = Tables("two") }, None);
         var id = DatabaseSteps.DrawId();
         var order = Recovery(id, rows: 14) with { FullLayouts = [1] };
@@ -67,7 +67,7 @@ public abstract partial class BreachDatabaseContract
     public async Task Recovery_finishes_an_open_or_failed_load_and_its_rows_can_be_purged(LoadState state)
     {
         await ImportAsync("user1@example.com");
-        await Database.AddFirstLayoutAsync(First, filled: true, None);
+        await Database.AddFirstLayoutAsync(First, isFromRegister: true, None);
         var load = state switch
         {
             LoadState.Ingesting => await IngestAsync(Numbered(4)),

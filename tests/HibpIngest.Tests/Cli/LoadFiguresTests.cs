@@ -142,8 +142,8 @@ public sealed class LoadFiguresTests
         var text = new StringWriter();
         Screen.Create(text).Write(StatusView.Create(
             new StatusPicture([run.LoadAt(run.Ended)], [], [], [], []), run.Ended, 10, showsJournal: false, _ => true));
-        Assert.Contains(" rows/s ", text.ToString(), StringComparison.Ordinal);
-        Assert.Contains(" accounts/s ", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains(" copied/s ", text.ToString(), StringComparison.Ordinal);
+        Assert.Contains(" upserted/s ", text.ToString(), StringComparison.Ordinal);
     }
 
     /// <summary>Tests work that reports its progress, such as a rebuild or a removal.</summary>

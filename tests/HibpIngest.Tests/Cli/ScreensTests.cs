@@ -172,7 +172,7 @@ public sealed class ScreensTests
             Finished(),
             Of(2, "Fabrikam", LoadState.Failed) with
             {
-                Error = "the archive is damaged: entry 3 ends early; fix the file and resume the load",
+                Error = "the archive is damaged or incomplete: drop an intact copy",
                 FinishedAt = Now.AddMinutes(-4),
             },
             Of(3, "Contoso", LoadState.Upserting) with

@@ -2,7 +2,7 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>Tests that the words which readers stumbled over don't return; CONTRIBUTING.md lists the terms to use.</summary>
+/// <summary>Tests that the words which readers stumbled over don't return.</summary>
 public sealed partial class LanguageTests
 {
     private static readonly string[] Extensions = [".cs", ".md", ".bicep", ".bicepparam", ".sh", ".kql", ".sql", ".txt", ".html", ".cjs"];

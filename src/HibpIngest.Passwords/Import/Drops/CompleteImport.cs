@@ -35,7 +35,7 @@ public sealed partial class CompleteImport(
         {
             if (await FindObstacleAsync(now, groups, cancellationToken) is { } end)
             {
-                await EndAsync(now, end, cancellationToken);
+                await AbandonAsync(now, end, cancellationToken);
                 return;
             }
             now = await plans.MoveAsync(now, one => one with { State = ImportState.Finishing }, Stoppable, cancellationToken);
@@ -45,13 +45,13 @@ public sealed partial class CompleteImport(
     }
 
     /// <summary>Abandons an import, unless it can't be stopped any more. Its file stays and is recorded as refused.</summary>
-    internal async Task EndAsync(ImportPlan plan, string reason, CancellationToken cancellationToken) =>
-        await EndAsync(plan, Refused(reason), cancellationToken);
+    internal async Task AbandonAsync(ImportPlan plan, string reason, CancellationToken cancellationToken) =>
+        await AbandonAsync(plan, Refused(reason), cancellationToken);
 
     /// <summary>Abandons an import whose file was replaced or deleted; an import that can't be stopped any more is completed.</summary>
-    internal async Task EndReplacedAsync(ImportPlan plan, CancellationToken cancellationToken)
+    internal async Task AbandonReplacedAsync(ImportPlan plan, CancellationToken cancellationToken)
     {
-        if (await EndAsync(plan, now => now with { State = ImportState.Ended }, cancellationToken))
+        if (await AbandonAsync(plan, now => now with { State = ImportState.Ended }, cancellationToken))
             LogReplaced(plan.File, plan.Release);
         else
             await TryAsync(plan, cancellationToken);
@@ -64,7 +64,7 @@ public sealed partial class CompleteImport(
             LogRefused(refused.File, reason);
     }
 
-    private async Task<bool> EndAsync(ImportPlan plan, Func<ImportPlan, ImportPlan> change, CancellationToken cancellationToken)
+    private async Task<bool> AbandonAsync(ImportPlan plan, Func<ImportPlan, ImportPlan> change, CancellationToken cancellationToken)
     {
         if (await plans.MoveAsync(plan, change, Stoppable, cancellationToken) is not { } ended)
             return false;
@@ -91,8 +91,7 @@ public sealed partial class CompleteImport(
         var total = Total(groups);
         if (total.Rows == 0)
         {
-            return Refused(
-                $"'{plan.File}': there is no hash in it, and a release of nothing would say that no password is known: delete it");
+            return Refused($"'{plan.File}': the file contains no hash: delete it");
         }
         var known = await releases.ListAsync(cancellationToken);
         var same = known.FirstOrDefault(release => release.PartsOf(PasswordBackend.Pack).Any(
@@ -102,8 +101,8 @@ public sealed partial class CompleteImport(
         if (known.Any(release => release.Name == plan.Release
             && release.PartsOf(PasswordBackend.Pack).Any(part => part.Mode == plan.Mode)))
         {
-            return Refused($"'{plan.File}': release {plan.Release} has {plan.Mode.Name()} in pack by now, and is never changed: drop the "
-                + "file again, or delete it");
+            return Refused($"'{plan.File}': release {plan.Release} has {plan.Mode.Name()} hashes by now, which are never replaced: "
+                + $"drop the file again{(plan.IsNamed ? " into the folder of another release" : "")}, or delete it");
         }
         try
         {
@@ -122,8 +121,8 @@ public sealed partial class CompleteImport(
                 Interlocked.Increment(ref changed);
         }, cancellationToken);
         return changed == 0 ? null : Refused(
-            $"'{plan.File}': {changed} packs of release {plan.Release} were written by something else: drop the file again when that "
-            + "has ended");
+            $"'{plan.File}': {changed} packs of release {plan.Release} were overwritten meanwhile, probably by 'hibp passwords "
+            + "import': wait until it has ended, and drop the file again");
     }
 
     private async Task FinishAsync(ImportPlan plan, GroupRecord[] groups, CancellationToken cancellationToken)

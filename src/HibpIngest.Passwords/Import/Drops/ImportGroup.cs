@@ -74,12 +74,12 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
             }
             catch (BadInputException e)
             {
-                await complete.EndAsync(plan, e.Message, cancellationToken);
+                await complete.AbandonAsync(plan, e.Message, cancellationToken);
                 return;
             }
             catch (FileReplacedException)
             {
-                await complete.EndReplacedAsync(plan, cancellationToken);
+                await complete.AbandonReplacedAsync(plan, cancellationToken);
                 return;
             }
         }

@@ -48,7 +48,7 @@ public sealed partial class PlanImport(
         var known = await plans.ListAsync(cancellationToken).Where(one => one.File == file.Name).ToListAsync(cancellationToken);
         var plan = known.FirstOrDefault(one => one.Id == id);
         foreach (var other in known.Where(one => one.Id != id))
-            await complete.EndReplacedAsync(other, cancellationToken);
+            await complete.AbandonReplacedAsync(other, cancellationToken);
         plan ??= await MakeAsync(file, id, cancellationToken);
         if (plan.State != ImportState.Planned)
             return;

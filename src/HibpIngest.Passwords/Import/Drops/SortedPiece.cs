@@ -104,7 +104,8 @@ internal sealed class SortedPiece(DropReader text, HashMode mode, int group, lon
         if (_rows == MaxRows)
         {
             throw new BadInputException($"'{text.Name}': expected at most {MaxRows:N0} different hashes in range "
-                + $"{HashModes.PrefixText(row.Prefix)}, found more; import it with 'hibp passwords import', then delete it here");
+                + $"{HashModes.PrefixText(row.Prefix)}, found more; import the file with 'hibp passwords import', then delete the dropped "
+                + "one");
         }
         if (_rows == _range.Length)
             Array.Resize(ref _range, 2 * _rows);

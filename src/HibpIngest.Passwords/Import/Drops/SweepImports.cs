@@ -66,7 +66,7 @@ public sealed partial class SweepImports(
         }
         else if ((await drops.FindAsync(one.File, cancellationToken))?.ETag != one.ETag)
         {
-            await complete.EndReplacedAsync(one, cancellationToken);
+            await complete.AbandonReplacedAsync(one, cancellationToken);
         }
         else if (areQueuesEmpty || (one.State == ImportState.Planned && time.GetUtcNow() - one.PlannedAt >= SendingAge))
         {

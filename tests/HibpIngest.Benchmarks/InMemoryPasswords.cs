@@ -9,10 +9,10 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Benchmarks;
 
 /// <summary>
-/// Blobs and tables of Pwned Passwords in memory: written by an import in this process, and served over HTTP like the
-/// storage service, at once.
+/// Blobs and tables of Pwned Passwords in memory. An import in this process writes them; over HTTP they are served in the storage
+/// service's protocol, without its latency.
 /// </summary>
-internal sealed class ReadyPasswords : IPasswordBlobs, IPasswordTables
+internal sealed class InMemoryPasswords : IPasswordBlobs, IPasswordTables
 {
     /// <summary>The container's path.</summary>
     public const string BlobRoot = "/b";
