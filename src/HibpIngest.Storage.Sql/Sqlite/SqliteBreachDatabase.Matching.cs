@@ -161,11 +161,14 @@ public sealed partial class SqliteBreachDatabase
     // The alias follows an @, which no domain contains.
     private static UInt128 Hash(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
     {
-        Span<byte> account = stackalloc byte[AccountRules.MaxDomainLength + 1 + AccountRules.MaxAliasLength];
+        const int MaxLength = AccountRules.MaxDomainLength + 1 + AccountRules.MaxAliasLength;
+        var length = domain.Length + 1 + alias.Length;
+        // The table of subscribers limits no lengths.
+        var account = length <= MaxLength ? stackalloc byte[MaxLength] : new byte[length];
         domain.CopyTo(account);
         account[domain.Length] = (byte)'@';
         alias.CopyTo(account[(domain.Length + 1)..]);
-        return XxHash128.HashToUInt128(account[..(domain.Length + 1 + alias.Length)], HashSeed);
+        return XxHash128.HashToUInt128(account[..length], HashSeed);
     }
 
     private sealed record Matches(HashSet<long> Subscribers, Dictionary<long, long> Domains);

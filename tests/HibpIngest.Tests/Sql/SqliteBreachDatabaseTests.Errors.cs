@@ -128,6 +128,15 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
+    public async Task Subscription_longer_than_any_account_does_not_stop_the_match()
+    {
+        await ImportAsync($"{new string('a', 400)}@example.com", "user1@example.com");
+        var load = await UpsertAsync(Numbered(4));
+        Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
+        Assert.Equal(["1: user1@example.com"], Format(await NotificationsAsync(load.Id)));
+    }
+
+    [Fact]
     public async Task Cancellation_stops_a_running_statement()
     {
         // A subscription that matches each row, and a slow trigger: it ends only if it is cancelled.
