@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using HibpIngest.Storage.Sql.Sqlite;
 using SQLitePCL;
+using static HibpIngest.Benchmarks.BareSqlite;
 
 namespace HibpIngest.Benchmarks;
 
@@ -53,18 +54,6 @@ internal sealed class CopyBenchmark(IReadOnlyList<AccountBatch> batches, string 
             }
         }
         return (batches.Sum(batch => batch.Count), Stopwatch.GetElapsedTime(began));
-    }
-
-    private static sqlite3 Open(string file)
-    {
-        Check(raw.sqlite3_open_v2(file, out var database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_NOMUTEX, null));
-        return database;
-    }
-
-    private static void Check(int code)
-    {
-        if (code != raw.SQLITE_OK)
-            throw new InvalidOperationException($"SQLite answered {code}");
     }
 
     private string NewFile()

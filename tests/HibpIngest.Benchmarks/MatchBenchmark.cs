@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Text;
 using HibpIngest.Cli.Samples;
 using SQLitePCL;
+using static HibpIngest.Benchmarks.BareSqlite;
 
 namespace HibpIngest.Benchmarks;
 
@@ -76,18 +77,6 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
                 bytes += raw.sqlite3_column_blob(row, 0).Length + raw.sqlite3_column_blob(row, 1).Length;
             return bytes > 0 ? Stopwatch.GetElapsedTime(began) : throw new InvalidOperationException("there are no rows");
         }
-    }
-
-    private static sqlite3 Open(string file)
-    {
-        Check(raw.sqlite3_open_v2(file, out var database, raw.SQLITE_OPEN_READWRITE | raw.SQLITE_OPEN_NOMUTEX, null));
-        return database;
-    }
-
-    private static void Check(int code)
-    {
-        if (code != raw.SQLITE_OK)
-            throw new InvalidOperationException($"SQLite answered {code}");
     }
 
     private async Task<TimeSpan> MatchAsync(LoadId load)
