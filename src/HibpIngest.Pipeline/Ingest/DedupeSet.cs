@@ -1,4 +1,3 @@
-using System.IO.Hashing;
 using System.Numerics;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -7,9 +6,8 @@ using System.Runtime.Intrinsics;
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>
-/// A set of accounts, kept as 128-bit hashes in at most 24 bytes for each account of the cap, growth included. Two of 50
-/// million accounts share a hash with a probability below 10^-23. The seed is random, so that addresses that collide can't be prepared.
-/// Hashes are only compared for equality, so the seed doesn't affect positions. Not thread-safe.
+/// A set of accounts, kept as 128-bit hashes (<see cref="SeededAccountHash"/>) in at most 24 bytes for each account of the cap, growth
+/// included. Hashes are only compared for equality, so their seed doesn't affect positions. Not thread-safe.
 /// </summary>
 /// <remarks>
 /// An open-addressed table in groups of 16 slots. Each slot has a tag of one byte stored apart from its hash. One comparison of 16 tags
@@ -41,15 +39,11 @@ internal sealed class DedupeSet
     private const double MemoryShareByDefault = 0.4;
     private const double MaxMemoryShare = 0.75;
     private const int BytesPerAccount = 24;
-    private const int MaxAccountBytes = AccountRules.MaxAliasLength + AccountRules.MaxDomainLength;
-
-    private static readonly long Seed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
 
     // Accounts per chunk: enough to keep every memory channel busy, few enough to be still in the cache when they are used.
     private const int ChunkSize = 64;
 
     private readonly long _cap;
-    private readonly byte[] _account = new byte[MaxAccountBytes];
     private Page[] _pages = [];
     private int _pageCount;
     private int _groups;
@@ -90,7 +84,7 @@ internal sealed class DedupeSet
     /// </summary>
     /// <param name="alias">At most 64 bytes.</param>
     /// <param name="domain">At most 255 bytes.</param>
-    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(Hash(alias, domain));
+    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(SeededAccountHash.Compute(alias, domain));
 
     // Adds accounts in order, each with the result of Add. A large set doesn't fit into the cache: touching many slots before any is needed
     // makes the processor wait for them together instead of one after the other.
@@ -101,7 +95,7 @@ internal sealed class DedupeSet
         {
             var count = Math.Min(ChunkSize, accounts.Count - first);
             for (var i = 0; i < count; i++)
-                hashes[i] = Hash(accounts.Account(first + i, out var aliasLength), aliasLength);
+                hashes[i] = SeededAccountHash.Compute(accounts.Account(first + i, out var aliasLength), aliasLength);
             Touch(hashes[..count]);
             for (var i = 0; i < count; i++)
                 isNew[first + i] = Add(hashes[i]);
@@ -150,16 +144,6 @@ internal sealed class DedupeSet
     }
 
     private bool Forget() => HasForgotten = true;
-
-    private UInt128 Hash(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)
-    {
-        alias.CopyTo(_account);
-        domain.CopyTo(_account.AsSpan(alias.Length));
-        return Hash(_account.AsSpan(0, alias.Length + domain.Length), alias.Length);
-    }
-
-    // The alias' length is part of the seed, so that a@bc.de and ab@c.de differ.
-    private static UInt128 Hash(ReadOnlySpan<byte> account, int aliasLength) => XxHash128.HashToUInt128(account, Seed + aliasLength);
 
     private void Touch(ReadOnlySpan<UInt128> hashes)
     {

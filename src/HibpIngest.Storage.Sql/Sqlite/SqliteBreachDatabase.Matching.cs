@@ -1,6 +1,4 @@
-using System.IO.Hashing;
 using System.Runtime.InteropServices;
-using System.Security.Cryptography;
 using System.Text.Json;
 using static HibpIngest.Storage.Sql.Parameter;
 
@@ -8,12 +6,10 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    private const string SubscribersSql =
+    internal const string SubscribersSql =
         "SELECT id, match_domain, match_alias FROM dbo.subscribers WHERE id <= @lastSubscriber ORDER BY id";
 
-    private const string RowsSql = "SELECT domain, alias FROM dbo.rows WHERE id > @after AND id <= @upTo";
-
-    private static readonly long HashSeed = BitConverter.ToInt64(RandomNumberGenerator.GetBytes(sizeof(long)));
+    internal const string RowsSql = "SELECT domain, alias FROM dbo.rows WHERE id > @after AND id <= @upTo";
 
     private const string CountPartSql = """
         SELECT r.domain, COUNT(*), d.domain IS NOT NULL
@@ -127,7 +123,7 @@ public sealed partial class SqliteBreachDatabase
 
     // Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain. Returns null
     // if the range is not to be matched now. Subscriptions are looked up in memory, some 50 bytes each: two index probes for each row took
-    // four times as long. They are kept as 128-bit hashes: no two of millions share one (see DedupeSet), and the seed is random.
+    // four times as long.
     private static async Task<Matches?> FindMatchesAsync(SqliteSession session, LoadId load, long after, long upTo)
     {
         var lastSubscriber = await session.NumberAsync(
@@ -139,7 +135,11 @@ public sealed partial class SqliteBreachDatabase
         using (var row = session.Prepare(SubscribersSql, BigInt("@lastSubscriber", lastSubscriber)))
         {
             while (row.Step())
-                subscribers.TryAdd(row.IsNull(2) ? Hash(row.Blob(1)) : Hash(row.Blob(1), row.Blob(2)), row.Int64(0));
+            {
+                var domain = row.Blob(1);
+                subscribers.TryAdd(
+                    row.IsNull(2) ? SeededAccountHash.ComputeDomain(domain) : SeededAccountHash.Compute(row.Blob(2), domain), row.Int64(0));
+            }
         }
         var matches = new Matches([], []);
         using (var row = session.Prepare(RowsSql, BigInt("@after", RowId(load, after)), BigInt("@upTo", RowId(load, upTo))))
@@ -147,28 +147,13 @@ public sealed partial class SqliteBreachDatabase
             while (row.Step())
             {
                 var domain = row.Blob(0);
-                if (subscribers.TryGetValue(Hash(domain, row.Blob(1)), out var subscriber))
+                if (subscribers.TryGetValue(SeededAccountHash.Compute(row.Blob(1), domain), out var subscriber))
                     matches.Subscribers.Add(subscriber);
-                if (subscribers.TryGetValue(Hash(domain), out var owner))
+                if (subscribers.TryGetValue(SeededAccountHash.ComputeDomain(domain), out var owner))
                     CollectionsMarshal.GetValueRefOrAddDefault(matches.Domains, owner, out _)++;
             }
         }
         return matches;
-    }
-
-    private static UInt128 Hash(ReadOnlySpan<byte> domain) => XxHash128.HashToUInt128(domain, HashSeed);
-
-    // The alias follows an @, which no domain contains.
-    private static UInt128 Hash(ReadOnlySpan<byte> domain, ReadOnlySpan<byte> alias)
-    {
-        const int MaxLength = AccountRules.MaxDomainLength + 1 + AccountRules.MaxAliasLength;
-        var length = domain.Length + 1 + alias.Length;
-        // The table of subscribers limits no lengths.
-        var account = length <= MaxLength ? stackalloc byte[MaxLength] : new byte[length];
-        domain.CopyTo(account);
-        account[domain.Length] = (byte)'@';
-        alias.CopyTo(account[(domain.Length + 1)..]);
-        return XxHash128.HashToUInt128(account[..length], HashSeed);
     }
 
     private sealed record Matches(HashSet<long> Subscribers, Dictionary<long, long> Domains);

@@ -175,21 +175,40 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
+    public async Task Matching_reads_a_range_of_rows_once_and_the_subscribers_once_without_sorting()
+    {
+        Assert.Equal(
+            ["SEARCH rows USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
+            await PlanAsync(SqliteBreachDatabase.RowsSql, "@after", "@upTo"));
+        Assert.Equal(
+            ["SEARCH subscribers USING INTEGER PRIMARY KEY (rowid<?)"],
+            await PlanAsync(SqliteBreachDatabase.SubscribersSql, "@lastSubscriber"));
+    }
+
+    [Fact]
     public async Task Mail_progress_is_read_by_index_probes()
     {
-        var steps = new List<string>();
-        await using var connection = Connect(MainDatabase);
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = $"EXPLAIN QUERY PLAN {SqliteBreachDatabase.MailProgressSql.Replace("dbo.", "", StringComparison.Ordinal)}";
-        command.Parameters.AddWithValue("@load", 1);
-        await using var row = await command.ExecuteReaderAsync();
-        while (await row.ReadAsync())
-            steps.Add(row.GetString(3));
+        var steps = await PlanAsync(SqliteBreachDatabase.MailProgressSql, "@load");
         Assert.Contains(steps, step => step.Contains("INDEX notifications_waiting (load_id=?)", StringComparison.Ordinal));
         Assert.Contains(steps, step => step.Contains("INDEX notifications_by_load (load_id=?)", StringComparison.Ordinal));
         Assert.DoesNotContain(steps, step => step.Contains("SCAN", StringComparison.Ordinal) && !step.Contains("SCALAR",
             StringComparison.Ordinal));
+    }
+
+    private async Task<List<string>> PlanAsync(string sql, params string[] parameters)
+    {
+        await using var connection = Connect(MainDatabase);
+        await connection.OpenAsync();
+        await using var command = connection.CreateCommand();
+        // Only the product's own connections name the main database dbo.
+        command.CommandText = $"EXPLAIN QUERY PLAN {sql.Replace("dbo.", "", StringComparison.Ordinal)}";
+        foreach (var parameter in parameters)
+            command.Parameters.AddWithValue(parameter, 1);
+        var steps = new List<string>();
+        await using var row = await command.ExecuteReaderAsync();
+        while (await row.ReadAsync())
+            steps.Add(row.GetString(3));
+        return steps;
     }
 
     [Fact]

@@ -90,9 +90,7 @@ public sealed partial class CompleteImport(
     {
         var total = Total(groups);
         if (total.Rows == 0)
-        {
             return Refused($"'{plan.File}': the file contains no hash: delete it");
-        }
         var known = await releases.ListAsync(cancellationToken);
         var same = known.FirstOrDefault(release => release.PartsOf(PasswordBackend.Pack).Any(
             part => (part.Mode, part.Rows, part.Sum) == (plan.Mode, total.Rows, total.Text)));
