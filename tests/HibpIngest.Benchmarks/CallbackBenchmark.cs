@@ -91,7 +91,7 @@ internal static class CallbackBenchmark
         var (began, done, early) = (Stopwatch.GetTimestamp(), 0, 0.0);
         await Parallel.ForEachAsync(slices, new ParallelOptions { MaxDegreeOfParallelism = SlicesAtOnce }, async (slice, token) =>
         {
-            await using var run = await stage.ClaimAsync(new CallMessage { Load = slice.Load.Value, Slice = slice.Number }, token);
+            await using var run = await stage.ClaimAsync(new CallbackSliceMessage { Load = slice.Load.Value, Slice = slice.Number }, token);
             await stage.RunAsync(run!, token);
             if (Interlocked.Increment(ref done) == (slices.Count + 1) / 2)
                 early = MeasuredChild.PeakMiB();

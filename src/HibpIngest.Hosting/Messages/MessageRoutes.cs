@@ -30,7 +30,7 @@ public static class MessageRoutes
         Leased<MatchMessage, MatchSubscribers, LoadLease>(HostRoles.Notify),
         Leased<MailMessage, SendNotifications, MailRun>(HostRoles.Notify),
         Leased<JournalMessage, WriteJournal, JournalRun>(HostRoles.Journal),
-        Leased<CallMessage, CallClients, CallRun>(HostRoles.Call),
+        Leased<CallbackSliceMessage, CallClients, CallRun>(HostRoles.Call),
         Leased<CallbackMessage, DeliverCallbacks, CallbackRun>(HostRoles.Call),
         Simple<ImportMessage, ImportGroup>(HostRoles.Passwords),
         Simple<AppendMessage, AppendPasswords>(HostRoles.Passwords),

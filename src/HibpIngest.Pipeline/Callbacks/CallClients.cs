@@ -9,9 +9,9 @@ namespace HibpIngest.Pipeline.Callbacks;
 public sealed partial class CallClients(
     IBreachDatabase database, ICallbackClients clients, FindCalls calls, ICallbackBlobs blobs, CallSchedule schedule,
     ILogger<CallClients> log)
-    : IStage<CallMessage, CallRun>
+    : IStage<CallbackSliceMessage, CallRun>
 {
-    public async Task<CallRun?> ClaimAsync(CallMessage message, CancellationToken cancellationToken) =>
+    public async Task<CallRun?> ClaimAsync(CallbackSliceMessage message, CancellationToken cancellationToken) =>
         await database.FindCallSliceAsync(message.LoadId, message.Slice, cancellationToken) is { IsSearched: false } slice
             ? new CallRun(slice) : null;
 

@@ -16,7 +16,8 @@ public sealed class CallSchedule(
             return false;
         var sending = Parallelism.Of(PipelineMessages.MaxConcurrency, cancellationToken);
         await Parallel.ForEachAsync(left, sending, async (one, token) => await messages.SendAsync(
-            new CallMessage { Load = one.Load.Value, Slice = one.Number, First = one.First, Last = one.Last }, TimeSpan.Zero, token));
+            new CallbackSliceMessage { Load = one.Load.Value, Slice = one.Number, First = one.First, Last = one.Last },
+            TimeSpan.Zero, token));
         await callbacks.MarkCallMessagesSentAsync(load, cancellationToken);
         return true;
     }

@@ -79,7 +79,7 @@ public sealed record JournalMessage() : PipelineMessage(TelemetryNames.Spans.Jou
 
 /// <summary>A slice to search for the prefixes that clients watch. Its range is taken from SQL; First and Last are for operators.</summary>
 [Queue(QueueNames.Calls)]
-public sealed record CallMessage() : PipelineMessage(TelemetryNames.Spans.Call, movesLoad: false)
+public sealed record CallbackSliceMessage() : PipelineMessage(TelemetryNames.Spans.Call, movesLoad: false)
 {
     public required long Load { get; init; }
 

@@ -71,7 +71,8 @@ public sealed class CallbackTests
         var before = rig.Caller.Calls.Count;
         await rig.Context.Get<RequeueSlices>().RunAsync("X", null, failedOnly: false, None);
         await rig.RunToEndAsync();
-        await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(new CallMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+        await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(
+            new CallbackSliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
         await rig.Context.Queues.Get(QueueNames.Callbacks).SendAsync(
             new CallbackMessage { Client = half.Client.Number }.ToJson(), TimeSpan.Zero, None);
         await rig.RunToEndAsync();
@@ -284,7 +285,7 @@ public sealed class CallbackTests
         await rig.DropAsync("X", 0, 30, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
-        var message = new CallMessage { Load = 1, Slice = 1 };
+        var message = new CallbackSliceMessage { Load = 1, Slice = 1 };
         var (one, other) = (rig.Context.Get<CallClients>(), rig.OpenContext().Get<CallClients>());
         var (first, second) = (await one.ClaimAsync(message, None), await other.ClaimAsync(message, None));
         await one.RunAsync(first!, None);
