@@ -24,7 +24,8 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class RestoreTests(ITestOutputHelper output)
 {
-    private const int Rows = 230;
+    private const int Rows = 150;
+    private const int BatchRows = 60;
     private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
@@ -308,7 +309,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await LoadAsync(rig, "Elk.zip", 400);
         var folders = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads.Select(load => load.Folder).ToList();
         // A missing segment, a truncated later document, missing flags, and another load's document.
-        var segment = JournalNames.Segment(folders[0], 101);
+        var segment = JournalNames.Segment(folders[0], BatchRows + 1);
         var saved = await ReadAsync(rig, segment);
         await rig.Context.Log.DeleteAsync(segment, None);
         await rig.Context.Log.WriteAsync(JournalNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
@@ -533,6 +534,6 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode,
-            options.Upsert.Ranges) = (100, 50, 1, JournalMode.On, RangesMode.On),
+            options.Upsert.Ranges) = (BatchRows, 30, 1, JournalMode.On, RangesMode.On),
         logConnection: logConnection);
 }
