@@ -16,6 +16,9 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
     /// <summary>Maximum time between two checks of the queue: the rate grows during that time.</summary>
     private static readonly TimeSpan MaxPause = TimeSpan.FromMilliseconds(100);
 
+    /// <summary>A refusal within this time of a cut is no reason for another: the service's burst is used up whatever the rate.</summary>
+    private static readonly TimeSpan MinTimeBetweenCuts = TimeSpan.FromMilliseconds(250);
+
     /// <summary>The resolution of a timer: a shorter wait would return at once, again and again.</summary>
     private static readonly TimeSpan MinPause = TimeSpan.FromMilliseconds(1);
 
@@ -120,7 +123,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
                 _maxInFlight = int.MaxValue;
                 _cutAt = now;
             }
-            else if (cut && sentAt >= _cutAt)
+            else if (cut && sentAt >= _cutAt + Ticks(MinTimeBetweenCuts))
             {
                 _rate.Refused(_done.EntitiesPerSecond);
                 _cutAt = now;

@@ -19,11 +19,14 @@ internal sealed class WriteRate
     private const double DeepestCut = 0.5;
 
     // In entities/s per second cubed: a return to the refused rate takes 5 s from 2,000, and 2.3 s from 200. An eighth of it had a third
-    // of the refusals, and took twice as long to take up what another process left.
-    private const double Growth = 4;
+    // of the refusals, and took twice as long to take up what another process left. It is proportional to rates above 2,000, as an
+    // account's are, so that their return takes 5 s too.
+    private const double MinGrowth = 4;
+    private const double GrowthPerRate = MinGrowth / 2_000;
 
     private bool _known;
     private double _refusedAt;
+    private double _growth;
     private double _secondsToReturn;
     private double _secondsLimited;
 
@@ -46,7 +49,8 @@ internal sealed class WriteRate
     {
         _refusedAt = EntitiesPerSecond;
         EntitiesPerSecond = Math.Max(Math.Clamp(done, _refusedAt * DeepestCut, _refusedAt * Cut), Min);
-        _secondsToReturn = Math.Cbrt((_refusedAt - EntitiesPerSecond) / Growth);
+        _growth = Math.Max(_refusedAt * GrowthPerRate, MinGrowth);
+        _secondsToReturn = Math.Cbrt((_refusedAt - EntitiesPerSecond) / _growth);
         _secondsLimited = 0;
         _known = true;
     }
@@ -64,7 +68,7 @@ internal sealed class WriteRate
         }
         _secondsLimited += time.TotalSeconds;
         var beyond = _secondsLimited - _secondsToReturn;
-        EntitiesPerSecond = Math.Max(EntitiesPerSecond, _refusedAt + (Growth * beyond * beyond * beyond));
+        EntitiesPerSecond = Math.Max(EntitiesPerSecond, _refusedAt + (_growth * beyond * beyond * beyond));
     }
 }
 

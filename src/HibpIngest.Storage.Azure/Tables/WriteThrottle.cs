@@ -142,6 +142,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
     {
         var entered = false;
         var ended = false;
+        var admittedAt = time.GetTimestamp();
         try
         {
             // A transaction that waits for the account keeps its place, since all wait for the same. One that has waited for its partition
@@ -157,9 +158,13 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
                 _all.Done(cost, sentAt);
                 return null;
             }
-            // A busy account refuses everything: a partition that is already paced by a rate is not the cause.
+            // A busy account refuses everything: a partition that is already paced by a rate is not the cause, and one that isn't paced
+            // stays so.
             var busy = IsAccountBusy();
-            partition.Lane.Refused(cost, sentAt, refused.Pause, cut: !waited || !busy);
+            if (busy && !partition.Lane.IsThrottled)
+                partition.Lane.Abandoned();
+            else
+                partition.Lane.Refused(cost, admittedAt, refused.Pause, cut: !waited || !busy);
             if ((!waited || busy) && IsOneOfSeveral(partition))
                 _all.Refused(cost, sentAt, refused.Pause, cut: true);
             else
