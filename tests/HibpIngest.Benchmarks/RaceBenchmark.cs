@@ -10,7 +10,8 @@ namespace HibpIngest.Benchmarks;
 /// <summary>
 /// Races <c>hibp run</c> against <see cref="Peers.PublishedPipeline"/> from the dropped zip to the last account written, alternately, on
 /// the same machine, SQLite and a fresh emulator each. Accounts go into the emulator, with none, some or all of them there before; or, all
-/// of them new, into a <see cref="ThrottlingTableServer"/> with limits or without.
+/// of them new, into a <see cref="ThrottlingTableServer"/> with limits or without. With limits, a third contender is <c>hibp run</c> with a
+/// layout that spreads the largest domain.
 /// </summary>
 internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
 {
@@ -18,7 +19,13 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
     private static readonly TableLimits Limits =
         new() { Latency = TimeSpan.FromMilliseconds(10), EntityLatency = TimeSpan.FromMilliseconds(0.2) };
 
+    /// <summary>Partitions of the largest domain, where it is spread.</summary>
+    private const int Spread = 16;
+
     private static readonly TableLimits NoLimits = new() { Latency = TimeSpan.Zero, PartitionRate = 1e9, AccountRate = 1e9 };
+
+    // The contender that isn't ours; each of ours is identified by its number of partitions.
+    private const int Published = 0;
 
     private int _runs;
 
@@ -30,18 +37,20 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
         switch (store)
         {
             case "answering":
-                var (answered, _) = await RaceAsync(0, NoLimits);
+                var (answered, _) = (await RaceAsync(0, NoLimits, 1))[0];
                 return answered is { Seconds: >= 15, Cpu: >= 30 };
             case "limits":
-                var (limited, ours) = await RaceAsync(0, Limits);
-                var share = ThrottledRows.Bound(accounts, Limits) / ours.Seconds;
-                Console.Error.WriteLine($"ours writes {share:P0} of what the limits allow");
-                return limited.Seconds >= 5 && share >= 0.95;
+                int[] partitions = [1, Spread];
+                var limited = await RaceAsync(0, Limits, partitions);
+                var shares = partitions.Zip(limited, (count, one) => ThrottledRows.Bound(accounts, Limits, count) / one.Ours.Seconds)
+                    .ToList();
+                Console.Error.WriteLine($"ours writes {shares[0]:P0} of what the limits allow, {shares[1]:P0} with the domain spread");
+                return limited[1].Ratio.Seconds >= 5 && shares.TrueForAll(share => share >= 0.95);
             default:
                 var within = true;
                 foreach (var percent in (int[])[0, 20, 100])
                 {
-                    var (ratio, own) = await RaceAsync(percent, null);
+                    var (ratio, own) = (await RaceAsync(percent, null, 1))[0];
                     var work = own.Seconds / ((own.EmulatorCpu * 1.25) + 1);
                     Console.Error.WriteLine($"{percent}% existing: ours takes {work:F2} of 1.25 times the emulator's own work and 1 s");
                     within &= ratio.Seconds >= 2.5 && work <= 1;
@@ -50,48 +59,66 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
         }
     }
 
-    /// <summary>Returns the ratios of the medians, of the whole as the median of the pairs, and the medians of ours.</summary>
+    /// <summary>
+    /// Returns, for each number of partitions, the ratios of the medians (of the whole: the median of the pairs) and the medians of ours.
+    /// </summary>
     /// <param name="percent">Share of the accounts that are in the table before.</param>
     /// <param name="limits">Limits of the table server; null: the emulator's tables.</param>
-    private async Task<(Run Ratio, Run Ours)> RaceAsync(int percent, TableLimits? limits)
+    /// <param name="partitions">Numbers of partitions of the largest domain.</param>
+    private async Task<List<(Run Ratio, Run Ours)>> RaceAsync(int percent, TableLimits? limits, params int[] partitions)
     {
         var zip = Write($"Race{percent}", accounts);
         string[] zips = percent == 0 ? [zip] : [Write($"Before{percent}", (int)((long)accounts * percent / 100)), zip];
         // Ours reads nothing, so its requests don't depend on what the tables hold.
-        var requests = limits is null ? (await RunAsync(isPeer: false, [zip], NoLimits)).Requests : 0;
-        var (peers, ours) = (new List<Run>(), new List<Run>());
+        var requests = limits is null ? (await RunAsync(1, [zip], NoLimits)).Requests : 0;
+        int[] contenders = [Published, .. partitions];
+        var runs = contenders.ToDictionary(contender => contender, _ => new List<Run>());
         for (var round = 0; round < rounds; round++)
         {
-            // The first of a pair alternates.
-            foreach (var isPeer in (bool[])[round % 2 == 0, round % 2 != 0])
+            // The order alternates.
+            foreach (var contender in round % 2 == 0 ? contenders : contenders.Reverse())
             {
-                var run = await RunAsync(isPeer, zips, limits);
-                (isPeer ? peers : ours).Add(run.Requests > 0 ? run : run with { Requests = requests });
-                Console.Error.WriteLine($"{percent}% existing, {(isPeer ? "published" : "ours")} {round + 1}/{rounds}: {run}");
+                var run = await RunAsync(contender, zips, limits);
+                runs[contender].Add(run.Requests > 0 ? run : run with { Requests = requests });
+                Console.Error.WriteLine($"{percent}% existing, {Name(contender)} {round + 1}/{rounds}: {run}");
             }
         }
-        var (peer, own) = (Run.Median(peers), Run.Median(ours));
-        var pairs = peers.Zip(ours, (one, other) => one.Seconds / other.Seconds).ToList();
-        var ratio = peer.Over(own) with { Seconds = pairs.Median() };
+        var peer = Run.Median(runs[Published]);
         Console.WriteLine($"| {percent}% | published | {peer.Row("F1")} |");
-        Console.WriteLine($"| {percent}% | ours | {own.Row("F1")} |");
-        Console.WriteLine($"| {percent}% | ratio ({pairs.Min():F2}-{pairs.Max():F2}) | {ratio.Row("F2")} |");
-        return (ratio, own);
+        var results = new List<(Run Ratio, Run Ours)>();
+        foreach (var contender in partitions)
+        {
+            var own = Run.Median(runs[contender]);
+            var pairs = runs[Published].Zip(runs[contender], (one, other) => one.Seconds / other.Seconds).ToList();
+            var ratio = peer.Over(own) with { Seconds = pairs.Median() };
+            Console.WriteLine($"| {percent}% | {Name(contender)} | {own.Row("F1")} |");
+            Console.WriteLine($"| {percent}% | ratio ({pairs.Min():F2}-{pairs.Max():F2}) | {ratio.Row("F2")} |");
+            results.Add((ratio, own));
+        }
+        return results;
     }
 
-    private async Task<Run> RunAsync(bool isPeer, string[] zips, TableLimits? limits)
+    private static string Name(int contender) => contender switch
+    {
+        Published => "published",
+        1 => "ours",
+        _ => $"ours, {contender} partitions",
+    };
+
+    /// <param name="contender"><see cref="Published"/>, or ours with this number of partitions of the largest domain.</param>
+    private async Task<Run> RunAsync(int contender, string[] zips, TableLimits? limits)
     {
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         if (limits is null)
-            return await (isPeer ? RunPeerAsync(emulator, emulator.ConnectionString, zips)
-                : RunOursAsync(emulator, emulator.ConnectionString, zips));
+            return await RunAsync(contender, emulator, emulator.ConnectionString, zips);
         await using var server = await ThrottlingTableServer.StartAsync(
             limits, ConnectionStrings.Endpoint(emulator.ConnectionString, "Table"));
         var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
-        return await (isPeer ? RunPeerAsync(emulator, connection, zips) : RunOursAsync(emulator, connection, zips))
-            with
-        { Requests = server.Transactions };
+        return await RunAsync(contender, emulator, connection, zips) with { Requests = server.Transactions };
     }
+
+    private Task<Run> RunAsync(int contender, AzuriteEmulator emulator, string connection, string[] zips) =>
+        contender == Published ? RunPeerAsync(emulator, connection, zips) : RunOursAsync(emulator, connection, zips, contender);
 
     private async Task<Run> RunPeerAsync(AzuriteEmulator emulator, string connection, string[] zips)
     {
@@ -99,7 +126,7 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
         return new Run(figures[1], figures[0], figures[1] - figures[0], figures[2], figures[3], figures[4], figures[5]);
     }
 
-    private async Task<Run> RunOursAsync(AzuriteEmulator emulator, string connection, string[] zips)
+    private async Task<Run> RunOursAsync(AzuriteEmulator emulator, string connection, string[] zips, int partitions)
     {
         var work = NewFolder();
         var variables = new Dictionary<string, string>
@@ -112,6 +139,20 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
             ["HIBP_JOURNAL"] = "off",
         };
         await using var host = await HibpProcess.StartAsync(work, variables, "ready", "run");
+        if (partitions > 1)
+        {
+            string[][] commands =
+            [
+                ["rebuild", "--into", "spread", "--spread", $"{ThrottledRows.Hot}={partitions}"], ["switch", "spread"],
+                ["drop", "1", "--yes"],
+            ];
+            foreach (var command in commands)
+            {
+                var result = await HibpProcess.RunAsync(work, variables, ["layout", .. command]);
+                if (result.ExitCode != 0)
+                    throw new InvalidOperationException(result.Error);
+            }
+        }
         using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
         await using var database = SqliteBreachDatabase.Open(variables["HIBP_DATABASE"], TimeProvider.System);
         for (var i = 0; ; i++)

@@ -123,13 +123,17 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         return Task.CompletedTask;
     }
 
-    /// <summary>Returns the key in the first <c>accounts(PartitionKey='...'</c>.</summary>
+    /// <summary>Returns the key in the first <c>/accounts...(PartitionKey='...'</c>: a layout's table can have a longer name.</summary>
     private static string? Partition(ReadOnlySpan<byte> text)
     {
-        var at = text.IndexOf("/accounts(PartitionKey='"u8);
+        var at = text.IndexOf("/accounts"u8);
         if (at < 0)
             return null;
-        text = text[(at + "/accounts(PartitionKey='".Length)..];
+        text = text[at..];
+        at = text.IndexOf("(PartitionKey='"u8);
+        if (at < 0)
+            return null;
+        text = text[(at + "(PartitionKey='".Length)..];
         return Encoding.ASCII.GetString(text[..text.IndexOf((byte)'\'')]);
     }
 }

@@ -26,9 +26,10 @@ internal static class ThrottledRows
     });
 
     /// <summary>Returns the least number of seconds for this many rows.</summary>
-    public static double Bound(int rows, TableLimits limits)
+    /// <param name="partitions">Number of partitions of <see cref="Hot"/>; each other domain has one.</param>
+    public static double Bound(int rows, TableLimits limits, int partitions = 1)
     {
-        var hot = (rows + 2) / 3;
+        var hot = (rows + 2) / 3.0 / partitions;
         var partition = (hot / limits.PartitionRate) - limits.BurstSeconds;
         return limits.OnlyPartition is null ? Math.Max(partition, (rows / limits.AccountRate) - limits.BurstSeconds) : partition;
     }
