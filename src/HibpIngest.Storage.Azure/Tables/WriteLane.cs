@@ -107,7 +107,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
     }
 
     /// <param name="entities">The lane stays closed until the rate has made up for them.</param>
-    /// <param name="sentAt">Timestamp. A transaction sent before the last cut says nothing about the rate since.</param>
+    /// <param name="sentAt">Timestamp of its admission. If that was before the last cut, it says nothing about the rate since.</param>
     /// <param name="pause">The service's Retry-After.</param>
     /// <param name="cut">True if this lane's rate was too high; false: another's was.</param>
     public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
