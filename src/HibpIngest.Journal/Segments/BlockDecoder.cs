@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using System.Runtime.Intrinsics;
 
 namespace HibpIngest.Journal.Segments;
@@ -43,7 +44,7 @@ internal static class BlockDecoder
     private static string? Visit<TVisitor>(ReadOnlySpan<byte> raw, int rows, int domains, ref TVisitor visitor)
         where TVisitor : struct, IAccountVisitor
     {
-        Span<byte> aliasBuffer = stackalloc byte[SegmentLimits.AliasBytes + Vector256<byte>.Count];
+        Span<byte> aliasBuffer = stackalloc byte[SegmentLimits.AliasBytes];
         var at = 0;
         if (!Varint.TryRead(raw, ref at, out var found) || found != domains)
             return "its payload has another number of domains than its frame";
@@ -67,28 +68,58 @@ internal static class BlockDecoder
             rows -= domainRows;
             visitor.BeginDomain(domain, domainRows);
 
-            var before = 0;
-            for (; domainRows > 0; domainRows--)
-            {
-                if (!TryReadLengths(raw, ref at, out var prefix, out var suffix))
-                    return "its payload ends before its last row";
-                if (prefix > before || prefix + suffix > SegmentLimits.AliasBytes || suffix > raw.Length - at)
-                    return "an alias is longer than one can be, or than what is left, or shares more than there was";
-                // An alias shares a prefix with the previous one and then has a larger byte; an empty suffix means that it repeats it.
-                if (suffix == 0 ? prefix < before || before == 0 : prefix < before && raw[at] <= aliasBuffer[prefix])
-                    return "its aliases are not in order";
-                if (!TryCopySuffix(raw[at..], suffix, aliasBuffer[prefix..]))
-                    return "an alias holds a byte that is not a printable ASCII character";
-                at += suffix;
-                before = prefix + suffix;
-                visitor.Account(aliasBuffer[..before], domain);
-            }
+            if (VisitRows(raw, ref at, domainRows, domain, aliasBuffer, ref visitor) is { } problem)
+                return problem;
         }
         return rows != 0 ? "its domains have fewer rows than its frame"
             : at != raw.Length ? "its payload continues after its last row" : null;
     }
 
+    /// <summary>Visits the rows of a domain.</summary>
+    /// <returns>Null, or what is wrong with the payload.</returns>
+    private static string? VisitRows<TVisitor>(
+        ReadOnlySpan<byte> raw, ref int position, int rows, ReadOnlySpan<byte> domain, Span<byte> aliasBuffer, ref TVisitor visitor)
+        where TVisitor : struct, IAccountVisitor
+    {
+        var (at, before) = (position, 0);
+        var firstBytes = Vector256<byte>.Zero; // of aliasBuffer
+        for (; rows > 0; rows--)
+        {
+            if (!TryReadLengths(raw, ref at, out var prefix, out var suffix))
+                return "its payload ends before its last row";
+            var (length, start) = (prefix + suffix, at - prefix);
+            if (prefix > before || length > SegmentLimits.AliasBytes || suffix > raw.Length - at)
+                return "an alias is longer than one can be, or than what is left, or shares more than there was";
+            // An alias shares a prefix with the previous one and then has a larger byte; an empty suffix means that it repeats it.
+            if (suffix == 0 ? prefix < before || before == 0 : prefix < before && raw[at] <= aliasBuffer[prefix])
+                return "its aliases are not in order";
+            bool isPrintable;
+            if (length <= Vector256<byte>.Count && start >= 0 && raw.Length - start >= Vector256<byte>.Count)
+            {
+                // From PREFIX bytes before the suffix on, each byte of the payload is at its place in the alias. The alias is built in a
+                // register and stored at once: the processor waits when it reads what two stores have written.
+                var isShared = Vector256.LessThan(Vector256<sbyte>.Indices, Vector256.Create((sbyte)prefix)).AsByte();
+                firstBytes = Vector256.ConditionalSelect(isShared, firstBytes, Vector256.Create(raw[start..]));
+                firstBytes.CopyTo(aliasBuffer);
+                isPrintable = (Unprintable(firstBytes) & ((1UL << length) - 1)) == 0;
+            }
+            else
+            {
+                isPrintable = TryCopy(raw.Slice(at, suffix), aliasBuffer[prefix..]);
+                firstBytes = Vector256.Create<byte>(aliasBuffer);
+            }
+            if (!isPrintable)
+                return "an alias holds a byte that is not a printable ASCII character";
+            at += suffix;
+            before = length;
+            visitor.Account(aliasBuffer[..length], domain);
+        }
+        position = at;
+        return null;
+    }
+
     /// <summary>Reads a row's token and the extra bytes of the prefix and suffix lengths.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool TryReadLengths(ReadOnlySpan<byte> raw, ref int at, out int prefix, out int suffix)
     {
         if (raw.Length - at >= MaxLengthBytes)
@@ -122,19 +153,14 @@ internal static class BlockDecoder
         return true;
     }
 
-    private static bool TryCopySuffix(ReadOnlySpan<byte> source, int length, Span<byte> destination)
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static bool TryCopy(ReadOnlySpan<byte> source, Span<byte> destination)
     {
-        // Most suffixes are shorter than 32 bytes: copying and checking 32 takes fewer instructions than branching on the length.
-        if (length < Vector256<byte>.Count && source.Length >= Vector256<byte>.Count)
-        {
-            var bytes = Vector256.Create(source);
-            bytes.CopyTo(destination);
-            var bad = Vector256.GreaterThan(
-                bytes - Vector256.Create(FirstCharacter), Vector256.Create((byte)(LastCharacter - FirstCharacter)));
-            return (bad.ExtractMostSignificantBits() & ((1U << length) - 1)) == 0;
-        }
-        source = source[..length];
         source.CopyTo(destination);
         return !source.ContainsAnyExceptInRange(FirstCharacter, LastCharacter);
     }
+
+    /// <summary>Returns a bit for each byte that is not a printable ASCII character.</summary>
+    private static uint Unprintable(Vector256<byte> bytes) => Vector256.GreaterThan(
+        bytes - Vector256.Create(FirstCharacter), Vector256.Create((byte)(LastCharacter - FirstCharacter))).ExtractMostSignificantBits();
 }
