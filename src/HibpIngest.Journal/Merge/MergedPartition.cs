@@ -7,6 +7,9 @@ public sealed class MergedPartition
 {
     private const int Nothing = -1;
 
+    // Rows added at a time: enough to keep every memory channel busy, few enough to be still in the cache when they are added.
+    private const int ChunkRows = 64;
+
     private readonly MergePlan _plan;
 
     private byte[] _bytes = [];
@@ -26,6 +29,7 @@ public sealed class MergedPartition
     private int[] _load = [];
     private int[] _next = [];
     private int _links;
+    private int _touched; // never read: keeps the reads from being optimised away
 
     internal MergedPartition(MergePlan plan) => _plan = plan;
 
@@ -77,7 +81,8 @@ public sealed class MergedPartition
         _nameTable.AsSpan().Fill(Nothing);
         (Count, Domains, _links) = (0, 0, 0);
 
-        var (load, domain, seed) = (0, 0, 0L);
+        Span<Row> chunk = stackalloc Row[ChunkRows];
+        var (load, domain, seed, pending) = (0, 0, 0L, 0);
         for (var at = 0; at < length;)
         {
             if (_bytes[at] == 0)
@@ -89,14 +94,35 @@ public sealed class MergedPartition
                 at = name + 1 + _bytes[name];
                 continue;
             }
-            Add(at, domain, load, seed);
+            chunk[pending++] = new Row(at, domain, load, (uint)XxHash3.HashToUInt64(Text(at), seed) & _mask);
             at += 1 + _bytes[at];
+            if (pending == ChunkRows)
+            {
+                Add(chunk);
+                pending = 0;
+            }
         }
+        Add(chunk[..pending]);
     }
 
-    private void Add(int alias, int domain, int load, long seed)
+    /// <summary>
+    /// Adds rows in order. The hash table doesn't fit into the cache: touching many slots before any is needed makes the processor wait for
+    /// them together instead of one after the other.
+    /// </summary>
+    private void Add(ReadOnlySpan<Row> rows)
     {
-        for (var slot = (uint)XxHash3.HashToUInt64(Text(alias), seed) & _mask; ; slot = (slot + 1) & _mask)
+        var touched = 0;
+        foreach (ref readonly var row in rows)
+            touched ^= _table[row.Slot];
+        _touched = touched;
+        foreach (ref readonly var row in rows)
+            Add(row);
+    }
+
+    private void Add(in Row row)
+    {
+        var (alias, domain, load) = (row.Alias, row.Domain, row.Load);
+        for (var slot = row.Slot; ; slot = (slot + 1) & _mask)
         {
             var account = _table[slot];
             if (account == Nothing)
@@ -153,6 +179,10 @@ public sealed class MergedPartition
         if (array.Length < length)
             array = new T[length];
     }
+
+    /// <param name="Alias">Offset of its text.</param>
+    /// <param name="Slot">Where the hash table is searched first.</param>
+    private readonly record struct Row(int Alias, int Domain, int Load, uint Slot);
 
     public ref struct LoadNumbers
     {
