@@ -85,7 +85,7 @@ internal static class MemoryBenchmark
         for (var i = 0L; i < accounts; i++)
         {
             i.TryFormat(alias, out var written);
-            set.Add(alias[..written], "example.com"u8);
+            set.Add(SeededAccountHash.Compute(alias[..written], "example.com"u8));
         }
         return set.MemoryBytes;
     }

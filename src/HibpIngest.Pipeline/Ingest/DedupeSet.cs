@@ -79,15 +79,9 @@ internal sealed class DedupeSet
     public static long DefaultCap(long memoryBytes) => Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
     /// <summary>
-    /// Returns true if the account isn't in the set, and adds it. Once the cap is reached, nothing is added, so that an account that isn't
-    /// in the set is new each time.
+    /// Adds accounts in order, and tells of each whether it wasn't in the set. Once the cap is reached, nothing is added, so that an
+    /// account that isn't in the set is new each time.
     /// </summary>
-    /// <param name="alias">At most 64 bytes.</param>
-    /// <param name="domain">At most 255 bytes.</param>
-    public bool Add(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) => Add(SeededAccountHash.Compute(alias, domain));
-
-    // Adds accounts in order, each with the result of Add. A large set doesn't fit into the cache: touching many slots before any is needed
-    // makes the processor wait for them together instead of one after the other.
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
         Span<UInt128> hashes = stackalloc UInt128[ChunkSize];
@@ -96,12 +90,15 @@ internal sealed class DedupeSet
             var count = Math.Min(ChunkSize, accounts.Count - first);
             for (var i = 0; i < count; i++)
                 hashes[i] = SeededAccountHash.Compute(accounts.Account(first + i, out var aliasLength), aliasLength);
+            // A large set doesn't fit into the cache: touching many slots before any is needed makes the processor wait for them together
+            // instead of one after the other.
             Touch(hashes[..count]);
             for (var i = 0; i < count; i++)
                 isNew[first + i] = Add(hashes[i]);
         }
     }
 
+    /// <summary>Adds one account.</summary>
     internal bool Add(UInt128 hash)
     {
         if (_groups == 0)

@@ -139,12 +139,12 @@ public sealed class DedupeSetTests
     }
 
     private static bool Add(DedupeSet set, string alias, string domain) =>
-        set.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+        set.Add(SeededAccountHash.Compute(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain)));
 
     private static bool Add(DedupeSet set, uint number)
     {
         Span<byte> alias = stackalloc byte[4];
         System.Buffers.Binary.BinaryPrimitives.WriteUInt32LittleEndian(alias, number);
-        return set.Add(alias, "example.com"u8);
+        return set.Add(SeededAccountHash.Compute(alias, "example.com"u8));
     }
 }
