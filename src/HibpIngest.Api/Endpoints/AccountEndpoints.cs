@@ -38,8 +38,8 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
             found = [.. found.Where(breach => breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))];
         if (includeUnverified?.Value == false)
             found = [.. found.Where(breach => breach.Model.IsVerified)];
-        return found.Count == 0 ? ErrorResponse.NotFound : new JsonArrayResponse<PublishedBreach>(
-            found, truncateResponse?.Value == false ? breach => breach.Json.Identity : breach => breach.NameJson);
+        return found.Count == 0 ? ErrorResponse.NotFound : new JsonArrayResponse(
+            [.. found.Select(breach => truncateResponse?.Value == false ? breach.Json.Identity : breach.NameJson)]);
     }
 
     /// <summary>
@@ -52,6 +52,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
     private static bool IsPlausible(string account)
     {
         var at = account.IndexOf('@', StringComparison.Ordinal);
-        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MaxCharacters && !account.Any(char.IsControl);
+        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MaxCharacters
+            && !account.AsSpan().ContainsAnyInRange('\0', '\u001F') && !account.AsSpan().ContainsAnyInRange('\u007F', '\u009F');
     }
 }

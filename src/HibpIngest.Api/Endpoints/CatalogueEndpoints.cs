@@ -30,11 +30,11 @@ internal sealed class CatalogueEndpoints(CatalogueReader catalogue) : IApiEndpoi
         if (string.IsNullOrEmpty(site) && wanted is null)
             return new ReadyResponse(snapshot.AllBreaches);
         context.Response.Headers.CacheControl = ReadyResponse.CacheControl;
-        return new JsonArrayResponse<PublishedBreach>(
-            [.. snapshot.ByTitle.Where(breach =>
-                (string.IsNullOrEmpty(site) || breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))
-                && (wanted is null || breach.Model.IsSpamList == wanted))],
-            breach => breach.Json.Identity);
+        return new JsonArrayResponse(
+            [.. snapshot.ByTitle
+                .Where(breach => (string.IsNullOrEmpty(site) || breach.Model.Domain.Equals(site, StringComparison.OrdinalIgnoreCase))
+                    && (wanted is null || breach.Model.IsSpamList == wanted))
+                .Select(breach => breach.Json.Identity)]);
     }
 
     private async Task<IResult> BreachAsync(HttpContext context, CancellationToken cancellationToken) =>

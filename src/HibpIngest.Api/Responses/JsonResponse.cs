@@ -28,20 +28,20 @@ internal sealed class JsonResponse : IResult
 }
 
 /// <summary>An array of values that are already serialised as JSON.</summary>
-internal sealed class JsonArrayResponse<T>(IReadOnlyList<T> items, Func<T, ReadOnlyMemory<byte>> json) : IResult
+internal sealed class JsonArrayResponse(IReadOnlyList<ReadOnlyMemory<byte>> items) : IResult
 {
     public Task ExecuteAsync(HttpContext httpContext)
     {
         var response = httpContext.Response;
         response.ContentType = JsonResponse.ContentType;
-        response.ContentLength = 2 + Math.Max(0, items.Count - 1) + items.Sum(item => (long)json(item).Length);
+        response.ContentLength = 2 + Math.Max(0, items.Count - 1) + items.Sum(item => (long)item.Length);
         var body = response.BodyWriter;
         body.Write("["u8);
         for (var i = 0; i < items.Count; i++)
         {
             if (i > 0)
                 body.Write(","u8);
-            body.Write(json(items[i]).Span);
+            body.Write(items[i].Span);
         }
         body.Write("]"u8);
         return body.FlushAsync().AsTask();
