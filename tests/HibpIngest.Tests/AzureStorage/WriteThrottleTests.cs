@@ -36,6 +36,25 @@ public sealed class WriteThrottleTests
     }
 
     [Fact]
+    public async Task Refusals_soon_after_a_cut_do_not_cut_again()
+    {
+        using var throttle = new WriteThrottle(_clock);
+        var begin = new TaskCompletionSource();
+        var sending = Enumerable.Range(0, 80).Select(_ => SendAsync(throttle, "example.com", async _ =>
+        {
+            await begin.Task;
+            return null;
+        })).ToList();
+        sending.Add(SendAsync(throttle, "example.com", attempt => Task.FromResult(attempt <= 30 ? Busy : null)));
+        var began = _clock.GetTimestamp();
+        begin.SetResult();
+        await FinishAsync(Task.WhenAll(sending));
+        // 8,000 entities were sent at once. Most attempts wait for one step; if each refusal cut the rate, most would wait for 2 s: 20 s in
+        // all.
+        Assert.InRange(_clock.GetElapsedTime(began).TotalSeconds, 0, 10);
+    }
+
+    [Fact]
     public async Task Partition_refused_by_a_busy_account_is_not_paced()
     {
         using var throttle = new WriteThrottle(_clock);
