@@ -41,7 +41,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     /// <param name="drawings">The folder for figures and plots; null: none.</param>
     public async Task<bool> RunAsync(int seconds, int rounds, string? drawings)
     {
-        if (!HttpLoad.IsInstalled())
+        if (!await HttpLoad.IsInstalledAsync())
             return false;
         foreach (var option in (string[])
             ["none", "off", "sql", "task", .. sql is null ? (string[])[] : ["sqlserver", "sqlserver-task"], "queue", "client", "ours"])
@@ -64,7 +64,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
     /// <param name="seconds">Duration.</param>
     public async Task<bool> HoldAsync(int seconds)
     {
-        if (!HttpLoad.IsInstalled())
+        if (!await HttpLoad.IsInstalledAsync())
             return false;
         await using var log = await StartAsync("log");
         _ours = log.ConnectionString;
@@ -117,14 +117,15 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             }
         }
         Console.WriteLine($"{Many:N0} connections, median of {rounds} rounds:");
-        Console.WriteLine("| option | requests/s | of none | of off | of queue | p50 in ms | p99 in ms | errors |");
-        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        Console.WriteLine("| option | requests/s | of none | of off | lowest-highest | of queue | p50 in ms | p99 in ms | errors |");
+        Console.WriteLine("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         foreach (var (option, row) in _rows)
             Console.WriteLine(
-                $"| {option} | {row.Rates.Median():N0} | {Of(row, "none"):F3} | {Of(row, "off"):F3} | {Of(row, "queue"):F1} | "
+                $"| {option} | {row.Rates.Median():N0} | {RatiosTo(row, "none").Median():F3} | {RatiosTo(row, "off").Median():F3} | "
+                + $"{RatiosTo(row, "off").Min():F3}-{RatiosTo(row, "off").Max():F3} | {RatiosTo(row, "queue").Median():F1} | "
                 + $"{row.Medians.Median():N0} | {row.Tails.Median():N0} | {row.Errors} |");
-        Demand(Of(_rows["ours"], "queue"), LeastOfQueue, "ours of queue, requests/s");
-        Demand(Of(_rows["ours"], "off"), LeastOfOff, "ours of off, requests/s");
+        Demand(RatiosTo(_rows["ours"], "queue").Median(), LeastOfQueue, "ours of queue, requests/s");
+        Demand(RatiosTo(_rows["ours"], "off").Median(), LeastOfOff, "ours of off, requests/s");
         if (_rows["ours"].Errors > 0)
             _misses.Add($"{Many:N0} connections, ours: {_rows["ours"].Errors} errors");
     }
@@ -236,7 +237,7 @@ internal sealed class AccessBenchmark(string folder, string? sql)
             : (await AccessRecords.ReadAsync(store, Path.Combine(folder, "blobs"), areRemoved: true)).Of(AccessServer.Route, 200);
     }
 
-    private double Of(Row row, string other) => row.Rates.Zip(_rows[other].Rates, (left, right) => left / right).Median();
+    private List<double> RatiosTo(Row row, string other) => [.. row.Rates.Zip(_rows[other].Rates, (left, right) => left / right)];
 
     private void Demand(double ratio, double least, string what)
     {

@@ -16,17 +16,11 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
     public double Rate => Ok / Seconds;
 
     /// <summary>Returns whether h2load is installed; if not, prints how to install it.</summary>
-    public static bool IsInstalled()
+    public static async Task<bool> IsInstalledAsync()
     {
         try
         {
-            using var process = Process.Start(new ProcessStartInfo("h2load", ["--version"])
-            {
-                UseShellExecute = false,
-                RedirectStandardOutput = true,
-            })!;
-            process.StandardOutput.ReadToEnd();
-            process.WaitForExit();
+            await ExternalProgram.RunAsync("h2load", "--version");
             return true;
         }
         catch (Win32Exception)
@@ -45,8 +39,7 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
     public static async Task<HttpLoad> RunAsync(
         string address, int connections, int seconds, int? perConnection = null, int warmUpSeconds = 0)
     {
-        var log = Path.GetTempFileName();
-        File.Delete(log); // h2load appends to an existing log
+        var log = Path.Combine(Path.GetTempPath(), Path.GetRandomFileName());
         try
         {
             string[] rate = perConnection is null ? [] : ["--rps", $"{perConnection}"];

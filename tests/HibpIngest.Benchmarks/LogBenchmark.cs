@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.Json;
 using System.Text.Json.Serialization;
@@ -13,8 +12,8 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>
 /// Measures a segment of the journal: its size, and the speed of writing and reading it, compared with reading
-/// the same file, SQLite range scans and JSON lines. Rates are per processor time of one thread, the best of 15
-/// rounds.
+/// the same file, decompressing it only, SQLite range scans and JSON lines. Rates are per processor time of one
+/// thread, the best of 15 rounds.
 /// </summary>
 internal sealed class LogBenchmark(int accounts, int others, string folder)
 {
@@ -27,7 +26,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
     private const double MaxAllocated = 0.01;
 
     private const int Rounds = 15;
-    private const int DontNeed = 4; // POSIX_FADV_DONTNEED, posix_fadvise(2)
 
     private readonly SampleAccounts _samples = new(1);
 
@@ -39,8 +37,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         var perAccount = (double)bytes / accounts;
         var decoded = Repeat(() => Decode(file));
         var plain = Repeat(() => ReadPlain(file));
-        var coldPlain = Repeat(() => ReadPlain(Cold(file)));
-        var coldDecoded = Repeat(() => Decode(Cold(file)));
         var allocated = (double)decoded.AllocatedBytes / accounts;
 
         Console.WriteLine($"{accounts:N0} accounts of the sample, slices of {LoadSettings.DefaultSliceRows:N0}, {bytes / 1e6:N1} MB");
@@ -50,8 +46,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         Print("write (sort, front-code, LZ4, checksum)", accounts, bytes, write);
         Print("read, check, decode", accounts, bytes, decoded);
         Print("plain read of the same file", accounts, bytes, plain);
-        Print("read, check, decode, not in the page cache", accounts, bytes, coldDecoded);
-        Print("plain read, not in the page cache", accounts, bytes, coldPlain);
         Print("SegmentReader over FolderLog, all threads", accounts, bytes, await ReadAsync());
         foreach (var codec in new[] { BlockCodec.None, BlockCodec.Brotli })
         {
@@ -67,6 +61,13 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         Print($"JSON lines, System.Text.Json, {others:N0}", others, new FileInfo(json).Length, parsed);
         var (database, time) = await ReadSqliteAsync();
         Print($"range scans of SQLite, {others:N0}", others, database, time);
+        // Alternately, so that a slower machine slows both.
+        var pairs = new Pairs(Rounds);
+        await pairs.MeasureAsync(
+            "read, check, decode; ceiling: read, check, decompress", "account", () => RateOfAsync(Decode(file, decodes: false)),
+            () => RateOfAsync(Decode(file)));
+        Console.WriteLine();
+        pairs.Print(0);
         var overJson = accounts / decoded.Cpu.TotalSeconds / (others / parsed.Cpu.TotalSeconds);
         Console.WriteLine();
         Console.WriteLine(
@@ -88,7 +89,7 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
 
     private ThreadTime Write(string file, BlockCodec codec, int count)
     {
-        using var output = new PlainFile(file);
+        using var output = new MemoryStream(count * 20);
         using var writer = new SegmentWriter(output, Facts(count), codec);
         var total = default(ThreadTime);
         foreach (var (number, slice) in Slices(count).Index())
@@ -96,14 +97,18 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
             total = Add(
                 total, ThreadTime.Of(() => writer.AddAsync(number + 1, slice, CancellationToken.None).AsTask().GetAwaiter().GetResult()));
         }
-        return Add(total, ThreadTime.Of(() => writer.SealAsync(CancellationToken.None).GetAwaiter().GetResult()));
+        total = Add(total, ThreadTime.Of(() => writer.SealAsync(CancellationToken.None).GetAwaiter().GetResult()));
+        File.WriteAllBytes(file, output.ToArray());
+        return total;
 
         static ThreadTime Add(ThreadTime one, ThreadTime other) =>
             new(one.Wall + other.Wall, one.Cpu + other.Cpu, one.AllocatedBytes + other.AllocatedBytes);
     }
 
-    /// <summary>Decodes everything on this thread; the reader uses two.</summary>
-    private static ThreadTime Decode(string path)
+    private Task<(double, TimeSpan)> RateOfAsync(ThreadTime time) => Task.FromResult(((double)accounts, time.Cpu));
+
+    /// <summary>Decodes everything on this thread, or only checks and decompresses it; the reader uses two.</summary>
+    private static ThreadTime Decode(string path, bool decodes = true)
     {
         using var file = File.OpenHandle(path, options: FileOptions.SequentialScan);
         var (index, buffer, raw) = Open(path, file);
@@ -116,9 +121,20 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
                 var group = buffer.AsSpan(0, (int)(index.Blocks[end - 1].End - index.Blocks[first].Offset));
                 if (RandomAccess.Read(file, group, index.Blocks[first].Offset) != group.Length)
                     throw new InvalidOperationException("the file is too short");
-                SegmentScan.Decode(index, first, end, group, raw, ref visitor);
+                if (decodes)
+                {
+                    SegmentScan.Decode(index, first, end, group, raw, ref visitor);
+                    continue;
+                }
+                foreach (ref readonly var block in index.Blocks[first..end])
+                {
+                    var bytes = group.Slice((int)(block.Offset - index.Blocks[first].Offset), (int)(block.End - block.Offset));
+                    var frame = BlockFrame.Read(index.Name, block, bytes);
+                    if (!PayloadCodec.TryDecompress(frame.Codec, bytes[SegmentLimits.FrameBytes..], raw.AsSpan(0, block.RawBytes)))
+                        throw new InvalidOperationException("a block is damaged");
+                }
             }
-            if (visitor.Rows != index.Facts.Rows)
+            if (decodes && visitor.Rows != index.Facts.Rows)
                 throw new InvalidOperationException($"{index.Facts.Rows} rows were expected, and {visitor.Rows} came");
         });
     }
@@ -141,16 +157,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
             for (var at = 0L; RandomAccess.Read(file, buffer, at) is > 0 and var read;)
                 at += read;
         });
-    }
-
-    /// <summary>Evicts the file from the page cache.</summary>
-    private static string Cold(string path)
-    {
-        using var file = File.OpenHandle(path, FileMode.Open, FileAccess.ReadWrite);
-        RandomAccess.FlushToDisk(file);
-        if (Advise(file, 0, 0, DontNeed) != 0)
-            throw new NotSupportedException("posix_fadvise failed");
-        return path;
     }
 
     private async Task<ThreadTime> ReadAsync()
@@ -251,10 +257,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         + $"{bytes / time.Wall.TotalSeconds / 1e6:N0} | {time.Wall.TotalMilliseconds * 1e8 / bytes:N0} | "
         + $"{(double)time.AllocatedBytes / count:F4} |");
 
-    [DllImport("libc", EntryPoint = "posix_fadvise")]
-    [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
-    private static extern int Advise(SafeFileHandle file, long offset, long length, int advice);
-
     /// <summary>Reads each account's lengths, and a byte of each part.</summary>
     private struct TouchVisitor : IAccountVisitor
     {
@@ -272,27 +274,6 @@ internal sealed class LogBenchmark(int accounts, int others, string folder)
         {
             _sum += alias.Length + domain.Length + alias[^1] + domain[0];
             Rows++;
-        }
-    }
-
-    /// <summary>A file written on the calling thread; a FileStream would use another.</summary>
-    private sealed class PlainFile(string path) : MemoryStream
-    {
-        private readonly SafeFileHandle _file = File.OpenHandle(path, FileMode.Create, FileAccess.Write);
-        private long _at;
-
-        public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
-        {
-            RandomAccess.Write(_file, buffer.Span, _at);
-            _at += buffer.Length;
-            return ValueTask.CompletedTask;
-        }
-
-        protected override void Dispose(bool disposing)
-        {
-            if (disposing)
-                _file.Dispose();
-            base.Dispose(disposing);
         }
     }
 }

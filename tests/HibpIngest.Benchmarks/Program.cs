@@ -10,8 +10,8 @@ const string Usage = """
     Measures the pipeline's stages beside their bare ceilings, in one run, as medians of ratios taken in turn.
 
       stages [ACCOUNTS] [PAIRS]
-          extract, copy and upsert (default 400,000 accounts, 5 pairs); exit code 1 when a stage is
-          under 60% of its ceiling
+          extract (beside unzip, rg and sort, too), scan, copy and upsert (default 400,000 accounts, 5 pairs); exit code
+          1 when a stage is under 60% of its ceiling
       ranges [ACCOUNTS] [PAIRS]
           slices with ranges by hash on and off, over a table server that only answers, and the
           SHA-1 of an account (default 80,000 accounts, 7 pairs); exit code 1 where slices take more
@@ -72,7 +72,7 @@ const string Usage = """
           above 12.9 bytes an account, below 14 times the accounts/s of JSON lines, or if it allocates for each
       rebuild [ROWS] [PAIRS]
           a layout rebuilt from five logged loads of ROWS in all (default 10,000,000): requests beside a replay slice
-          by slice, CPU without HTTP, and PAIRS runs (3) into a table server that only answers beside a bare HttpClient
+          by slice, CPU without HTTP, and PAIRS runs (5) into a table server that only answers beside a bare HttpClient
           sending the same; exit code 1 where it saves less than 6 times the requests, makes less than 2 million rows/s
           of one core, takes more than 512 MiB, or is under 0.6 of the bare one
       access [SECONDS] [ROUNDS] [--sql CONNECTION] [--svg FOLDER]
@@ -228,7 +228,7 @@ async Task<bool?> RunAsync()
         case ["log", ..]:
             return await new LogBenchmark(Number(1, 8_000_000), Number(2, 1_000_000), folder).RunAsync();
         case ["rebuild", ..]:
-            return await new RebuildBenchmark(Number(1, 10_000_000), Number(2, 3), folder).RunAsync();
+            return await new RebuildBenchmark(Number(1, 10_000_000), Number(2, 5), folder).RunAsync();
         case ["access", ..]:
             var (sql, drawings) = (Take("--sql"), Take("--svg"));
             return await new AccessBenchmark(folder, sql).RunAsync(Number(1, 60), Number(2, 5), drawings);

@@ -75,7 +75,7 @@ internal sealed partial class PublishedPipeline : IDisposable
     public void Dispose() => _workers.Dispose();
 
     [GeneratedRegex(@"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}", RegexOptions.None, matchTimeoutMilliseconds: 1_000)]
-    private static partial Regex Address();
+    internal static partial Regex Address();
 
     private async Task CreateAsync()
     {
