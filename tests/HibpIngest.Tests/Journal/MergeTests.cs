@@ -60,6 +60,46 @@ public sealed class MergeTests(ITestOutputHelper output)
         Assert.Empty(Directory.GetDirectories(folder.Path, "hibp-merge-*"));
     }
 
+    /// <summary>Rows are looked up 64 at a time; the 1,025th domain makes the table of domains grow in the middle of that.</summary>
+    [Theory]
+    [InlineData(0, 1)]
+    [InlineData(1, 1)]
+    [InlineData(63, 1)]
+    [InlineData(64, 1)]
+    [InlineData(65, 2)]
+    [InlineData(128, 3)]
+    [InlineData(1_500, 1_500)]
+    public async Task Accounts_keep_the_order_of_their_rows(int accounts, int domains)
+    {
+        const int Loads = 2;
+        using var folder = new TemporaryFolder();
+        var rows = Enumerable.Range(0, accounts).Select(i => $"user{i:0000}@d{i % domains:0000}.example")
+            .OrderBy(account => account.Split('@')[1], StringComparer.Ordinal).ThenBy(account => account, StringComparer.Ordinal).ToList();
+        var load = new BatchSource(accounts, accounts == 0 ? 0 : 1, Math.Max(accounts, 1), (_, batch, _) =>
+        {
+            batch.Clear();
+            foreach (var account in rows.Select(row => row.Split('@')))
+                batch.Add(Encoding.ASCII.GetBytes(account[0]), Encoding.ASCII.GetBytes(account[1]));
+            return Task.CompletedTask;
+        });
+        var merged = new List<string>();
+        var count = await new MergeAccounts(folder.Path).RunAsync([.. Enumerable.Repeat(load, Loads)], partition =>
+        {
+            for (var i = 0; i < partition.Count; i++)
+            {
+                merged.Add($"{Text(partition.Alias(i))}@{Text(partition.Domain(i))}");
+                var of = new List<int>();
+                foreach (var number in partition.Loads(i))
+                    of.Add(number);
+                Assert.Equal([1, 0], of);
+            }
+            return Task.CompletedTask;
+        }, null, None);
+        Assert.Equal(Loads * accounts, count);
+        // By domain; the order of domains is that of the batch.
+        Assert.Equal(rows, merged.OrderBy(account => account.Split('@')[1], StringComparer.Ordinal));
+    }
+
     [Fact]
     public async Task Merge_spills_to_unnamed_files_and_leaves_nothing_when_aborted()
     {

@@ -153,9 +153,20 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
     [InlineData("01 04 612E6263 02 01 78 02 7879", "aliases are not in order")]
     [InlineData("01 04 612E6263 02 01 78 01 7F", "an alias holds a byte that is not a printable")]
     [InlineData("01 04 612E6263 02 01 78 01 79 00", "continues after its last row")]
+    // With at least 32 bytes left, an alias of at most 32 is checked as a vector: the byte 7F is its first, its last, or the next row's.
+    [InlineData("01 04 612E6263 02 01 7F 0F31 79*64", "an alias holds a byte that is not a printable")]
+    [InlineData("01 04 612E6263 02 01 78 0F31 79*64", null)]
+    [InlineData("01 04 612E6263 02 01 78 0F11 79*31 7F", "an alias holds a byte that is not a printable")]
+    [InlineData("01 04 612E6263 02 01 78 0F11 79*32", null)]
+    [InlineData("01 04 612E6263 02 01 78 0F10 79*30 7F", "an alias holds a byte that is not a printable")]
+    [InlineData("01 04 612E6263 02 01 78 0F12 79*32 7F", "an alias holds a byte that is not a printable")]
+    [InlineData("01 04 612E6263 02 0F12 78*33 FC05 79*12", null)] // a vector after a longer alias
+    [InlineData("01 04 612E6263 02 0F11 78*32 F011", null)] // 32 bytes, twice
     public async Task Payload_that_breaks_a_rule_is_refused(string hex, string? problem)
     {
-        var raw = Convert.FromHexString(hex.Replace(" ", "", StringComparison.Ordinal));
+        // "79*3" is 797979.
+        var raw = Convert.FromHexString(string.Concat(hex.Split(' ').Select(part => part.Split('*') is [var one, var times]
+            ? string.Concat(Enumerable.Repeat(one, int.Parse(times))) : part)));
         var segment = await SealAsync([("a.bc", "x"), ("a.bc", "y")], 2, BlockCodec.None, SegmentSamples.Facts(1, 2));
         var refused = Refusal(WithPayload(segment, 0, BlockCodec.None, raw, raw).Bytes);
         Assert.Equal(problem is null, refused is null);

@@ -68,6 +68,28 @@ public sealed class SegmentTests(ITestOutputHelper output)
     }
 
     [Fact]
+    public async Task Aliases_around_the_length_of_a_vector_are_read_back()
+    {
+        const string Letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+        int[] lengths = [1, 15, 31, 32, 33, 63, 64];
+        var pairs =
+            from one in lengths
+            from other in lengths
+            from shared in Enumerable.Range(0, Math.Min(one, other))
+            select (One: Letters[..one], Other: Letters[..shared].PadRight(other, '~'));
+        var rows = pairs.Index().SelectMany(pair => (string[])[pair.Item.One, pair.Item.Other], (pair, alias) =>
+            ($"d{pair.Index:0000}.example", alias)).ToList();
+        // In slices of two rows, each pair is at the end of a payload.
+        foreach (var sliceRows in (int[])[2, rows.Count])
+        {
+            var (bytes, _) = await SegmentSamples.WriteAsync(rows, sliceRows, BlockCodec.None);
+            var found = new CollectVisitor();
+            SegmentBytes.Open(SegmentSamples.Name, bytes).Read(ref found);
+            Assert.Equal(SegmentSamples.Expected(rows, sliceRows), found.Rows);
+        }
+    }
+
+    [Fact]
     public async Task Longest_shortest_and_duplicate_rows_are_read_back()
     {
         List<(string, string)> rows =
