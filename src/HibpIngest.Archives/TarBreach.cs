@@ -9,7 +9,7 @@ internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, Inf
 
     public override IEnumerable<ArchiveText> ReadFrom(ArchivePosition start)
     {
-        meter.StartAt(default);
+        meter.StartAt(default); // what is inflated to reach the start counts only until then: the start has its own counts
         file.Position = 0;
         using var inflated = isGzipped ? EntryContent.Gunzip(file, name, meter) : null;
         var tar = new TarEntries((Stream?)inflated ?? file, name);
@@ -20,10 +20,11 @@ internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, Inf
             if (_entry == start.Entry)
                 meter.StartAt(start);
             var position = Position;
-            var entry = EntryName.TopLevel(_entry, 0, member.Name);
+            var entry = EntryName.TopLevel(_entry, entries: 0, member.Name); // a tar doesn't say how many it has
             meter.CountEntry(entry);
             if (!member.HasText)
                 continue;
+            // The bytes of a gzipped tar are counted as it is inflated.
             foreach (var text in nested.Open(position, tar.Open(entry, isGzipped ? null : meter)))
                 yield return text;
         }

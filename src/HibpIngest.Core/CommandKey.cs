@@ -3,8 +3,8 @@ using System.Security.Cryptography;
 namespace HibpIngest;
 
 /// <summary>
-/// Opens commands that were sealed for the pipeline (HIBP_COMMAND_KEY): a private key on the curve P-256, its number as 32 bytes in base64.
-/// Thread-safe.
+/// Opens what people request on the pages (to subscribe, to prove a domain), sealed for the pipeline. HIBP_COMMAND_KEY is a private key on
+/// the curve P-256, its number as 32 bytes in base64. Thread-safe.
 /// </summary>
 public sealed class CommandKey
 {
@@ -65,10 +65,10 @@ public sealed class CommandKey
 }
 
 /// <summary>
-/// Seals commands so that only the holder of the <see cref="CommandKey"/> can read them: neither the queue nor the web app, which may be
-/// taken over, reveals an address afterwards. A sealed command is a version, a public key made for it on P-256, and the command under
-/// AES-256-GCM with the key that HKDF-SHA-256 derives from both parties' shared secret. Padding keeps its length from revealing anything.
-/// Thread-safe.
+/// Seals commands so that only the holder of the <see cref="CommandKey"/> can read them: an attacker who reads the queue, or takes over the
+/// web app, can't read the addresses in earlier commands. A sealed command is a version, a public key made for it on P-256, and the command
+/// under AES-256-GCM with the key that HKDF-SHA-256 derives from both parties' shared secret. Padding keeps its length from revealing
+/// anything. Thread-safe.
 /// </summary>
 public sealed class CommandSealer
 {
@@ -105,21 +105,21 @@ public sealed class CommandSealer
         }
     }
 
-    /// <param name="command">At most 700 bytes.</param>
+    /// <param name="command">JSON of at most 768 bytes; a longer one is an <see cref="ArgumentException"/>.</param>
     public byte[] Seal(ReadOnlySpan<byte> command)
     {
         var padded = new byte[PaddedTo];
         command.CopyTo(padded);
         // JSON may be followed by spaces.
         padded.AsSpan(command.Length).Fill((byte)' ');
-        using var once = ECDiffieHellman.Create(ECCurve.NamedCurves.nistP256);
-        using var theirs = ECDiffieHellman.Create();
-        theirs.ImportSubjectPublicKeyInfo(_publicKey, out _);
+        using var ephemeral = ECDiffieHellman.Create(ECCurve.NamedCurves.nistP256);
+        using var recipient = ECDiffieHellman.Create();
+        recipient.ImportSubjectPublicKeyInfo(_publicKey, out _);
         var result = new byte[1 + PublicKeyBytes + PaddedTo + TagBytes];
         result[0] = Version;
-        once.ExportSubjectPublicKeyInfo().CopyTo(result, 1);
+        ephemeral.ExportSubjectPublicKeyInfo().CopyTo(result, 1);
         var body = result.AsSpan(1 + PublicKeyBytes);
-        using var aes = new AesGcm(KeyOf(once, theirs.PublicKey, result.AsSpan(0, 1 + PublicKeyBytes)), TagBytes);
+        using var aes = new AesGcm(KeyOf(ephemeral, recipient.PublicKey, result.AsSpan(0, 1 + PublicKeyBytes)), TagBytes);
         aes.Encrypt(Nonce, padded, body[..PaddedTo], body[PaddedTo..]);
         return result;
     }

@@ -37,7 +37,8 @@ public static class DiskFolder
         if (Link(file, path) == 0)
             return true;
         var error = Marshal.GetLastPInvokeError();
-        return error == Exists ? false : throw new IOException("a file can't be given its name", error);
+        return error == Exists ? false : throw new IOException(
+            $"'{path}' can't be linked to its temporary file (error {error}): the file system must support hard links", error);
     }
 
     /// <summary>Does nothing on Windows, which writes entries through with the file.</summary>

@@ -44,8 +44,8 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     }
 
     /// <summary>
-    /// Cancels the operation. Once the end of the message is on its way the server may have the mail, and an unknown outcome would mean a
-    /// second copy: then only the wait for the reply is shortened.
+    /// Cancels the operation. Once the end of the message has been sent, the server may have accepted the mail, and without its reply a
+    /// second copy would be sent later: then this only shortens the wait for the reply.
     /// </summary>
     public void Cancel()
     {
@@ -117,7 +117,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
     /// <summary>Called with the bytes of the message written so far; its end follows the last call.</summary>
     public void Report(long bytesTransferred, long totalSize)
     {
-        // Doubled periods count, so this may be some bytes early.
+        // The doubled periods of SMTP count too, so this may be true some bytes before the end.
         if (bytesTransferred < totalSize)
             return;
         lock (_lock)
@@ -191,7 +191,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
             StopWaiting();
     }
 
-    /// <summary>Suspends the timeout until the next command: MailKit logs a command after it has written it.</summary>
+    /// <summary>Suspends the timeout until the next command is known: MailKit logs a command only after it has written it.</summary>
     private void StopWaiting()
     {
         lock (_lock)

@@ -82,7 +82,7 @@ public sealed record PipelineSettings
     /// <summary>Keys the hashes of suppressed addresses; format of <see cref="HibpIngest.SuppressionKey.Parse"/>.</summary>
     public string? SuppressionKey { get; init; }
 
-    /// <summary>Opens people's commands; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
+    /// <summary>Opens what people request on the pages; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
     public string? CommandKey { get; init; }
 
     /// <summary>The DNS server to ask; format of <see cref="DomainRecords.Parse"/>. Null: those of this machine.</summary>
@@ -120,7 +120,7 @@ public sealed record PipelineSettings
 
     public string FolderInHome(string name) => Path.GetFullPath(Path.Combine(Home, name));
 
-    /// <returns>Null if there are no sealing keys.</returns>
+    /// <returns>Null if there is no key.</returns>
     /// <exception cref="BadInputException">HIBP_SECRET_KEY is not a valid key.</exception>
     public SecretKeys? OpenSecretKeys() =>
         SecretKeys.Parse(SecretKey) ?? (Emulator is null ? null : SecretKeys.In(KeyFileOf(SecretKeyFile)));
@@ -136,7 +136,7 @@ public sealed record PipelineSettings
     public LinkTokens? OpenLinkKeys() =>
         LinkTokens.Parse(Variables[LinkKeysVariable]) ?? (Emulator is null ? null : LinkTokens.In(KeyFileOf(LinkKeyFile)));
 
-    /// <returns>Null if people's commands can't be opened.</returns>
+    /// <returns>Null if there is no key.</returns>
     /// <exception cref="BadInputException">HIBP_COMMAND_KEY is not a valid key.</exception>
     public CommandKey? OpenCommandKey() =>
         HibpIngest.CommandKey.Parse(CommandKey) ?? (Emulator is null ? null : HibpIngest.CommandKey.In(KeyFileOf(CommandKeyFile)));
@@ -280,7 +280,7 @@ public sealed record PipelineSettings
                 + $"(the emulator also uses the next two), found '{port}'");
     }
 
-    /// <summary>Returns the further accounts. None may be left out: their order is significant.</summary>
+    /// <summary>Returns the further accounts, whose numbers must have no gap.</summary>
     private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)
     {
         var given = FurtherVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();
@@ -288,7 +288,7 @@ public sealed record PipelineSettings
         var missing = given.FindIndex(0, count, value => value is null);
         return missing < 0 ? [.. given.Take(count).Select(value => value!)]
             : throw new BadInputException(
-                $"{NameOf(FurtherVariables[missing])} is expected if {NameOf(FurtherVariables[count - 1])} is set: the storage "
-                + "accounts of a store have an order");
+                $"{NameOf(FurtherVariables[missing])} is expected if {NameOf(FurtherVariables[count - 1])} is set: storage accounts "
+                + "are numbered without gaps");
     }
 }

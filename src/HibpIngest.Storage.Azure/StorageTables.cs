@@ -28,6 +28,6 @@ internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IS
     private StorageAccount AccountOf(TablePlace place) =>
         place.StorageAccount >= 1 && place.StorageAccount <= accounts.Count ? accounts[place.StorageAccount - 1]
         : throw new StoreMismatchException(
-            $"table {place.Table} is in the store's storage account {place.StorageAccount}, and this process knows "
-            + $"{accounts.Count}: name all of them, in their order (HIBP_STORAGE, HIBP_STORAGE_2, and so on)");
+            $"table {place.Table} is in storage account {place.StorageAccount} of the store, but this process has the settings of only "
+            + $"{accounts.Count}: set HIBP_STORAGE, HIBP_STORAGE_2, and so on, in the store's order");
 }

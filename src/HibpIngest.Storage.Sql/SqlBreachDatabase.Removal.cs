@@ -38,7 +38,7 @@ public abstract partial class SqlBreachDatabase
                 """, row => (row.Text("name"), ReadRemoval(row))),
             cancellationToken);
 
-    public Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken) =>
+    public Task<bool> HasLeasedSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken) =>
         ReadAsync(async session =>
         {
             foreach (var load in loads)

@@ -119,9 +119,9 @@ public abstract partial class SqlBreachDatabase
             return SliceCompletion.Done;
         }, cancellationToken);
 
-    public Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken) => ListAsync(
+    public Task<IReadOnlyList<LeasedSlice>> ListLeasedSlicesAsync(CancellationToken cancellationToken) => ListAsync(
         "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
-        row => new HeldSlice(row.Load("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
+        row => new LeasedSlice(row.Load("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
 
     public Task RefundSliceAttemptAsync(
         LoadId load, int slice, string owner, SliceProgress? progress, string? error,

@@ -107,7 +107,9 @@ internal sealed class SubscribersAddCommand : AddressCommand
         {
             throw new NotPossibleException(
                 $"{TableFormat.Number(imported.Suppressed)} of {TableFormat.Number(wanted.Count)} subscriptions are suppressed "
-                + "(unsubscribed, bounced, complained or forgotten) and were not added; if the person asked for it, add --again");
+                + "(unsubscribed, bounced, complained or forgotten) and were not added; "
+                + $"{TableFormat.Number(imported.Added)} were added, and {TableFormat.Number(existing)} already existed. If the person "
+                + "asked for it, run the command again with --again");
         }
         session.Screen.ShowResult(new SubscribersAddedDocument(imported.Added, existing),
             $"Added {TableFormat.Count(imported.Added, "subscription")}"
@@ -142,7 +144,9 @@ internal sealed class SubscribersRemoveCommand : AddressCommand
     };
 
     public SubscribersRemoveCommand()
-        : base("remove", "Remove the subscriptions of an address, or some of its domains, and its unsent mails.", hasDomains: true)
+        : base(
+            "remove", "Remove all subscriptions of an address, or those to some domains, with their notifications, sent or not.",
+            hasDomains: true)
     {
         _reason.AcceptOnlyFromAmong("unsubscribed", "bounced", "complaint", NoReason);
         Add(_reason);

@@ -10,18 +10,18 @@ public sealed record Breach
     public bool Hidden { get; init; }
 
     /// <summary>
-    /// Marks of the published loads, ascending. An account belongs to the breach if it has one of the properties <c>b{mark}</c>; other
-    /// marks aren't current.
+    /// Marks of the published loads, ascending. An account belongs to the breach if it has one of the properties <c>b{mark}</c> of these
+    /// marks; all other such properties are ignored.
     /// </summary>
     public IReadOnlyList<int> Marks { get; init; } = [];
 
     /// <summary>When the breach's first load was fully upserted and matched. Null if none is yet.</summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
-    /// <summary>True if readers may see the breach: published, with a current mark, and not hidden.</summary>
+    /// <summary>True if the breach is in the catalogue: published, with a mark, and not hidden. It may be sensitive or retired.</summary>
     public bool IsListed => this is { PublishedAt: not null, Hidden: false, Marks.Count: > 0 };
 
-    /// <summary>True if public lookups may show the breach: published, not hidden, neither sensitive nor retired.</summary>
+    /// <summary>True if lookups of an address may show the breach to anybody: not if it is hidden, sensitive or retired.</summary>
     public bool IsPublic => PublishedAt is not null && !Hidden
         && (Metadata.Flags & (BreachFlags.Sensitive | BreachFlags.Retired)) == BreachFlags.None;
 }

@@ -50,7 +50,7 @@ public interface ICatalogue
     Task<IReadOnlyList<(string Breach, LoadRemoval Load)>> ListRemovalsAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns whether a slice of one of these loads has a live lease, so that it may still write.</summary>
-    Task<bool> HasLivingSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken);
+    Task<bool> HasLeasedSlicesAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken);
 
     /// <summary>Records how far the table has been scanned for a listed load.</summary>
     Task SetRemovalTokenAsync(LoadId load, string token, CancellationToken cancellationToken);

@@ -57,7 +57,7 @@ public interface ISlices
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(LoadId load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>Returns the slices with a live lease, of all loads.</summary>
-    Task<IReadOnlyList<HeldSlice>> ListHeldSlicesAsync(CancellationToken cancellationToken);
+    Task<IReadOnlyList<LeasedSlice>> ListLeasedSlicesAsync(CancellationToken cancellationToken);
     Task<IReadOnlyList<Slice>> ListSlicesAsync(LoadId load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
@@ -112,4 +112,4 @@ public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
 }
 
 /// <param name="Owner">Owner of the lease; differs for each attempt.</param>
-public sealed record HeldSlice(LoadId Load, int Number, string Owner);
+public sealed record LeasedSlice(LoadId Load, int Number, string Owner);

@@ -55,10 +55,10 @@ public static class EventIds
     public const int FillRangesRemoved = 2001;
     public const int FillRangesOn = 2002;
     public const int FillRangesPaused = 2003;
-    public const int LogLoadSegment = 2100;
-    public const int LogLoadLogged = 2101;
-    public const int LogLoadHandedOn = 2102;
-    public const int LogLoadFailed = 2103;
+    public const int WriteJournalSegment = 2100;
+    public const int WriteJournalDone = 2101;
+    public const int WriteJournalHandedOn = 2102;
+    public const int WriteJournalFailed = 2103;
     public const int RecoverLoadsRecovered = 2110;
     public const int RecoverLoadsRefused = 2111;
 

@@ -53,7 +53,8 @@ internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
     private static void Check(AccountBatch rows)
     {
         if (rows.Memory.Span.ContainsAnyExceptInRange(BlockDecoder.FirstCharacter, BlockDecoder.LastCharacter))
-            throw new BadInputException("a row holds a byte that is not printable ASCII: it has not been through the extractor");
+            throw new BadInputException(
+                "a row has a byte that is not printable ASCII, which the extractor refuses: a defect of the program that wrote it");
         for (var row = 0; row < rows.Count; row++)
         {
             var (alias, domain) = (rows.Alias(row).Length, rows.Domain(row).Length);

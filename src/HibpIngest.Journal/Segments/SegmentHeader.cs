@@ -25,7 +25,8 @@ internal static class SegmentHeader
         }
         catch (EncoderFallbackException)
         {
-            throw new BadInputException($"a segment of load {facts.Load} can't be written: one of its names is not valid Unicode");
+            throw new BadInputException(
+                $"a segment of load {facts.Load} can't be written: the name of its breach or blob, or its ETag, is not valid Unicode");
         }
         var length = MinBytes + names.Sum(name => name.Length);
         if (length > SegmentLimits.HeaderBytes)

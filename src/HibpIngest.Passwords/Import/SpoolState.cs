@@ -3,10 +3,13 @@ using System.Text.Json;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>The checkpoint of an import, written to its work folder once the spool up to its length is on disk.</summary>
-/// <param name="Modes">Names of the modes, in the order of their buckets in the directory.</param>
+/// <summary>
+/// The checkpoint of an import: written to its work folder once the first <c>SpoolLength</c> bytes of the spool, the temporary file with
+/// the hashes by bucket, are on disk.
+/// </summary>
+/// <param name="Modes">Names of the modes, in the order of their buckets.</param>
 /// <param name="SpoolLength">Bytes after this were written after the checkpoint.</param>
-/// <param name="Directory">A serialized <see cref="SpoolDirectory"/>.</param>
+/// <param name="Directory">A serialized <see cref="SpoolDirectory"/>: where each bucket's hashes are in the spool.</param>
 internal sealed record SpoolState(
     int Format, bool Plain, IReadOnlyList<string> Modes, IReadOnlyList<SpoolState.Input> Inputs, ImportPosition Position, bool IsComplete,
     long SpoolLength, byte[] Directory)

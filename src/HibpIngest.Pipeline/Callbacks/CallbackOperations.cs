@@ -1,6 +1,9 @@
 namespace HibpIngest.Pipeline.Callbacks;
 
-/// <summary>An operator's commands for the calls to clients. A client that doesn't exist is a <see cref="NotPossibleException"/>.</summary>
+/// <summary>
+/// An operator's commands for the calls to clients. A delivery is the calls to one client about one slice of a load. A client that doesn't
+/// exist is a <see cref="NotPossibleException"/>.
+/// </summary>
 public sealed class CallbackOperations(
     ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IStoreMarks register, ILoads loads, CallSchedule schedule)
 {
@@ -23,8 +26,10 @@ public sealed class CallbackOperations(
         return resumed;
     }
 
-    /// <summary>Retries the callbacks to a client that were abandoned.</summary>
-    /// <param name="client">If null, the callbacks to all clients are retried, and slices that could not be read.</param>
+    /// <summary>
+    /// Retries the abandoned deliveries to a client. Returns the number of their calls, and of loads whose slices are read again.
+    /// </summary>
+    /// <param name="client">If null, those to all clients are retried, and slices that could not be read.</param>
     public async Task<(long Calls, int Loads)> RetryAsync(string? client, string? breach, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
@@ -38,8 +43,8 @@ public sealed class CallbackOperations(
         return (calls, failed.Count);
     }
 
-    /// <summary>Deletes callbacks that were abandoned, limited to a client and a breach unless null. Returns their number.</summary>
-    /// <param name="withOpen">Deletes calls that are still to be made, too.</param>
+    /// <summary>Discards abandoned deliveries, of one client and one breach unless null. Returns the number of their calls.</summary>
+    /// <param name="withOpen">Discards calls that are still to be made, too.</param>
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);

@@ -37,8 +37,8 @@ public sealed class CatalogueChange(PublishCatalogue publisher, IStoreMarks mark
         catch (HibpException e)
         {
             throw new CatalogueBehindException(
-                $"{done}, but the catalogue could not be published ({e.Message}): {shown} until it is; a host's next sweep retries; "
-                + "to retry now, run: hibp catalogue publish", e);
+                $"{done}, but the catalogue could not be published ({e.Message}): {shown} until then; a host's next sweep publishes "
+                + "it; to publish it now, run: hibp catalogue publish", e);
         }
     }
 

@@ -3,7 +3,7 @@ using HibpIngest.Pipeline.Journal;
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>Finishes an operator's change of a breach: writes its loads' journal documents and publishes the catalogue.</summary>
-public sealed class JournalChanges(WriteJournal log, JournalSchedule schedule)
+public sealed class JournalChanges(WriteJournal journal, JournalSchedule schedule)
 {
     /// <summary>Writes the documents first, which takes a moment, then publishes. Loads with unwritten segments come last.</summary>
     public async Task PublishAsync(
@@ -33,7 +33,7 @@ public sealed class JournalChanges(WriteJournal log, JournalSchedule schedule)
     {
         try
         {
-            await log.WriteChangeAsync(breach, withSegments, cancellationToken);
+            await journal.WriteChangeAsync(breach, withSegments, cancellationToken);
             return null;
         }
         catch (HibpException e)

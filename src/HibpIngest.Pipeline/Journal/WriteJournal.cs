@@ -157,20 +157,20 @@ public sealed partial class WriteJournal(
     }
 
     [LoggerMessage(
-        EventIds.LogLoadSegment, LogLevel.Information,
+        EventIds.WriteJournalSegment, LogLevel.Information,
         "load {Load}: segment {Segment} of {Segments} written to the journal ({Bytes} bytes)")]
     private partial void LogSegment(long load, int segment, int segments, long bytes);
 
     [LoggerMessage(
-        EventIds.LogLoadLogged, LogLevel.Information,
+        EventIds.WriteJournalDone, LogLevel.Information,
         "load {Load} of {Breach}: written to the journal ({Segments} segments, {Rows} rows)")]
     private partial void LogLogged(long load, string breach, int segments, long rows);
 
     [LoggerMessage(
-        EventIds.LogLoadHandedOn, LogLevel.Information, "load {Load} of {Breach}: writing to the journal continued by a message")]
+        EventIds.WriteJournalHandedOn, LogLevel.Information, "load {Load} of {Breach}: writing to the journal continued by a message")]
     private partial void LogHandedOn(long load, string breach);
 
-    [LoggerMessage(EventIds.LogLoadFailed, LogLevel.Error, "load {Load} of {Breach}: writing to the journal failed: {Reason}")]
+    [LoggerMessage(EventIds.WriteJournalFailed, LogLevel.Error, "load {Load} of {Breach}: writing to the journal failed: {Reason}")]
     private partial void LogFailed(long load, string breach, string reason);
 }
 

@@ -112,7 +112,8 @@ public sealed partial class FillRanges(
     private partial void LogStarted(int layout, int done, int parts);
 
     [LoggerMessage(
-        EventIds.FillRangesRemoved, LogLevel.Information, "mark {Mark}: retired during the backfill; removed from the ranges")]
+        EventIds.FillRangesRemoved, LogLevel.Information,
+        "ranges: mark {Mark} of a removed load taken off again, because it was removed during the backfill")]
     private partial void LogRemoved(int mark);
 
     [LoggerMessage(

@@ -2,7 +2,10 @@ using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>Changes the set of layouts: in the database first, then in the register, as at every start. Each can be repeated.</summary>
+/// <summary>
+/// Changes the set of layouts: in the database first, then in the register, as the start of a host does again. So each operation can be
+/// repeated after a failure.
+/// </summary>
 public sealed class LayoutOperations(
     IBreachDatabase database, IStoreRegister register, IStoreTables tables, StoreLayouts setup, TimeProvider time)
 {
@@ -22,7 +25,7 @@ public sealed class LayoutOperations(
         return all;
     }
 
-    /// <summary>Adds a layout. Slices done from now on are written to it too; the caller must backfill earlier ones.</summary>
+    /// <summary>Adds a layout. Slices upserted from now on are written to it too; the caller must backfill earlier ones.</summary>
     /// <param name="name">Becomes part of its tables' names: lower-case letters and digits.</param>
     /// <param name="storageAccounts">Numbers of the store's storage accounts; their order matters.</param>
     /// <param name="spreadDomains">Domains that are spread over several partitions, with the number of partitions.</param>
@@ -94,8 +97,9 @@ public sealed class LayoutOperations(
             if (from.Ranges == RangesState.On && to.Ranges != RangesState.On && !withoutRanges)
             {
                 throw new NotPossibleException(
-                    $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, but requests for ranges are answered "
-                    + $"now: 'hibp ranges fill --layout {name}' turns them on; or switch with --without-ranges, and such requests get 503");
+                    $"ranges of layout {name} are {to.Ranges.ToString().ToLowerInvariant()}, but the current layout answers "
+                    + $"requests for them: 'hibp ranges fill --layout {name}' turns them on; or switch with --without-ranges, and such "
+                    + "requests get 503");
             }
             if (!await register.TrySwitchAsync(from.Id, to.Id, token))
             {
@@ -132,16 +136,16 @@ public sealed class LayoutOperations(
         }
     }
 
-    // Waits for slices that had begun, possibly with the older set, and for readers of a layout from before a recent switch.
+    // Waits for running slices, which may have begun with the previous set, and for readers that haven't seen the latest switch yet.
     private async Task WaitAsync(CancellationToken cancellationToken)
     {
         var began = time.GetTimestamp();
-        var before = (await database.ListHeldSlicesAsync(cancellationToken)).ToHashSet();
+        var before = (await database.ListLeasedSlicesAsync(cancellationToken)).ToHashSet();
         while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
         {
             await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)
-                before.IntersectWith(await database.ListHeldSlicesAsync(cancellationToken));
+                before.IntersectWith(await database.ListLeasedSlicesAsync(cancellationToken));
         }
     }
 

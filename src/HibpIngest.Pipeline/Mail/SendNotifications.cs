@@ -208,7 +208,8 @@ public sealed partial class SendNotifications(
     private partial void LogSuppressed(long load, int number, int refusals);
 
     [LoggerMessage(
-        EventIds.SendNotificationsHeld, LogLevel.Information, "load {Load} of {Breach}: mails held or hidden after notification {Number}")]
+        EventIds.SendNotificationsHeld, LogLevel.Information,
+        "load {Load} of {Breach}: sending stopped after notification {Number}, because the breach is hidden or its mails are held")]
     private partial void LogHeld(long load, string breach, int number);
 }
 

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Removal;
 /// Removes a breach and the loads that it has at the start of the run. The removal is recorded in the journal and the register before the
 /// database, so that a database restored to an earlier state completes it too. The first transaction unlists the loads; once the catalogue
 /// is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the listed loads; another run, even a
-/// concurrent one, continues with those. A load that is dropped later has its own mark and isn't touched.
+/// concurrent one, continues with those. A load that is created later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
     IBreachDatabase database, PublishCatalogue publisher, RecordRemoval record, RemoveMarks removeMarks, ICallbackBlobs callbacks,
@@ -25,7 +25,7 @@ public sealed partial class RemoveBreach(
         var name = recorded.Breach;
         var removed = await UnlistAsync(name, cancellationToken);
         LogStarted(name, removed.Count);
-        // A load was dropped after the removal was recorded: record it too.
+        // A load was created after the removal was recorded: record it too.
         if (removed.Any(load => !recorded.Folders.ContainsKey(load.Load)))
             recorded = await record.RunAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, progress, cancellationToken);
@@ -56,7 +56,7 @@ public sealed partial class RemoveBreach(
         var change = await publisher.ChangeAsync(
             async () => removed = await database.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
         await change.PublishAsync(
-            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it", cancellationToken);
+            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers still see it", cancellationToken);
         return removed;
     }
 
@@ -66,7 +66,7 @@ public sealed partial class RemoveBreach(
     {
         LoadId[] ids = [.. removed.Select(load => load.Load)];
         var began = time.GetTimestamp();
-        while (await database.HasLivingSlicesAsync(ids, cancellationToken))
+        while (await database.HasLeasedSlicesAsync(ids, cancellationToken))
         {
             if (time.GetElapsedTime(began) > MaxWait)
             {
@@ -84,14 +84,14 @@ public sealed partial class RemoveBreach(
         EventIds.RemoveBreachBegun, LogLevel.Information, "removal of {Breach}: started, hidden from all readers ({Loads} loads)")]
     private partial void LogStarted(string breach, int loads);
 
-    [LoggerMessage(EventIds.RemoveBreachWaiting, LogLevel.Information, "removal of {Breach}: waiting for a slice in progress")]
+    [LoggerMessage(EventIds.RemoveBreachWaiting, LogLevel.Information, "removal of {Breach}: waiting for a running slice")]
     private partial void LogWaiting(string breach);
 
     [LoggerMessage(EventIds.RemoveBreachRemoved, LogLevel.Information, "load {Load} of {Breach}: removed")]
     private partial void LogRemoved(string breach, long load);
 }
 
-/// <param name="RemainingLoads">Loads dropped after the removal began; the breach keeps them. Empty if it is removed.</param>
+/// <param name="RemainingLoads">Loads created after the removal began; the breach keeps them. Empty if it is removed.</param>
 /// <param name="Entities">Number of entities of the account table that this run has changed.</param>
 public sealed record BreachRemoval(string Breach, IReadOnlyList<LoadId> Loads, IReadOnlyList<LoadId> RemainingLoads, long Entities);
 

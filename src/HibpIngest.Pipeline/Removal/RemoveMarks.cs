@@ -158,7 +158,8 @@ public sealed partial class RemoveMarks(
 
     private ResiliencePipeline Retry => field ??= TableRetry.Create(ReportPaused, time);
 
-    [LoggerMessage(EventIds.RemoveBreachMarkStays, LogLevel.Warning, "mark {Mark}: kept on the accounts because another load has it")]
+    [LoggerMessage(
+        EventIds.RemoveBreachMarkStays, LogLevel.Warning, "removal: mark {Mark} kept on the accounts because another load has it")]
     private partial void LogMarkStays(int mark);
 
     [LoggerMessage(EventIds.RemoveBreachPaused, LogLevel.Information, "removal: paused for {Pause}: {Reason}")]

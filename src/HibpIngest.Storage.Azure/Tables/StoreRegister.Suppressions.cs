@@ -18,7 +18,8 @@ internal sealed partial class StoreRegister
         await table.AddAsync(
             new TableEntity(SuppressionPartition, CheckRow) { [Check] = check }, "recording of the suppressions' check", cancellationToken);
         return await GetSuppressionCheckAsync(cancellationToken)
-            ?? throw new StoreMismatchException($"the suppressions' check has just been deleted from table {table.Name}");
+            ?? throw new StoreMismatchException(
+                $"the check of the suppression key was deleted from table {table.Name} meanwhile: run this again");
     }
 
     public async Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken)

@@ -58,7 +58,8 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         }
         catch (OperationCanceledException) when (inFlight.StopWaiting.IsCancellationRequested)
         {
-            throw refused?.Failure ?? new StoreThrottledException($"upsert of {entities} accounts waited too long for its turn");
+            throw refused?.Failure ?? new StoreThrottledException(
+                $"upsert of {entities} accounts was not sent in time: writes to its partition, or to the storage account, are throttled");
         }
         finally
         {

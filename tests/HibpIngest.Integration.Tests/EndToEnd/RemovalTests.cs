@@ -108,7 +108,7 @@ public sealed class RemovalTests
         var looks = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(ICatalogue.HasLivingSlicesAsync) && ++looks == 2)
+            if (what == nameof(ICatalogue.HasLeasedSlicesAsync) && ++looks == 2)
             {
                 // Writes made before the removal took effect.
                 var rows = new AccountBatch(4);

@@ -307,14 +307,14 @@ public abstract partial class BreachDatabaseContract
     public async Task Held_slices_are_listed_until_their_lease_expires()
     {
         var load = await IngestAllAsync(Numbered(9));
-        Assert.Empty(await Database.ListHeldSlicesAsync(None));
+        Assert.Empty(await Database.ListLeasedSlicesAsync(None));
         for (var slice = 1; slice <= 3; slice++)
             await Database.BeginSliceAsync(load.Id, slice, $"{Me}{slice}", SliceLease, MaxTries, None);
         await Database.CompleteSliceAsync(load.Id, 1, $"{Me}1", 3, 0, None);
         await Database.RefundSliceAttemptAsync(load.Id, 3, $"{Me}3", null, null, None);
-        Assert.Equal([new HeldSlice(load.Id, 2, $"{Me}2")], await Database.ListHeldSlicesAsync(None));
+        Assert.Equal([new LeasedSlice(load.Id, 2, $"{Me}2")], await Database.ListLeasedSlicesAsync(None));
         Time.Advance(SliceLease);
-        Assert.Empty(await Database.ListHeldSlicesAsync(None));
+        Assert.Empty(await Database.ListLeasedSlicesAsync(None));
     }
 
     private static StoreLayout Layout(int id, string name) => new()

@@ -150,13 +150,13 @@ public abstract partial class BreachDatabaseContract
         var load = await IngestAllAsync(Numbered(7));
         var other = await IngestAllAsync(Numbered(3), "Bold");
         await LeaseSliceAsync(load.Id, 2, Now + Lease);
-        Assert.True(await Database.HasLivingSlicesAsync([other.Id, load.Id], None));
-        Assert.False(await Database.HasLivingSlicesAsync([other.Id], None));
-        Assert.False(await Database.HasLivingSlicesAsync([], None));
+        Assert.True(await Database.HasLeasedSlicesAsync([other.Id, load.Id], None));
+        Assert.False(await Database.HasLeasedSlicesAsync([other.Id], None));
+        Assert.False(await Database.HasLeasedSlicesAsync([], None));
         Time.Advance(Lease - TimeSpan.FromMilliseconds(1));
-        Assert.True(await Database.HasLivingSlicesAsync([load.Id], None));
+        Assert.True(await Database.HasLeasedSlicesAsync([load.Id], None));
         Time.Advance(TimeSpan.FromMilliseconds(1));
-        Assert.False(await Database.HasLivingSlicesAsync([load.Id], None));
+        Assert.False(await Database.HasLeasedSlicesAsync([load.Id], None));
     }
 
     [Fact]

@@ -3,9 +3,9 @@ using HibpIngest.Api.Requests;
 namespace HibpIngest.Tests.Api;
 
 /// <summary>
-/// Tests the account in a path that a Functions host has forwarded: what the host left of it, decoded once. The
-/// client's account is listed with it, because a host may have removed a layer of its encoding, added one, or
-/// truncated it.
+/// Tests that the account in a forwarded path is decoded exactly once. A row has the mode of the host
+/// (enableProxyingHttpRequest in host.json), the recorded request, and the expected account. That may differ from
+/// the client's, since a host may have removed a layer of its encoding, added one, or truncated it.
 /// </summary>
 public sealed class RecordedTargetTests
 {
