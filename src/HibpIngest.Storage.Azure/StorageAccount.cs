@@ -107,7 +107,7 @@ public sealed class StorageAccount : IDisposable
     public IStoreTables Tables { get; }
 
     /// <summary>All storage accounts of the store, beginning with this one.</summary>
-    public IStoreAccounts StoreAccounts { get; }
+    public IStorageAccounts StoreAccounts { get; }
 
     public IStoreRegister Register => OwnRegister;
 

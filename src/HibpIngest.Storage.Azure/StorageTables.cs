@@ -3,14 +3,14 @@ using HibpIngest.Storage.Azure.Tables;
 namespace HibpIngest.Storage.Azure;
 
 /// <summary>The tables of the store's storage accounts, which are numbered from 1.</summary>
-internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, IStoreAccounts
+internal sealed class StorageTables(IReadOnlyList<StorageAccount> accounts) : IStoreTables, IStorageAccounts
 {
     public int Count => accounts.Count;
 
-    public Task<AccountIdentity?> FindAsync(int number, CancellationToken cancellationToken) =>
+    public Task<StorageAccountIdentity?> FindAsync(int number, CancellationToken cancellationToken) =>
         accounts[number - 1].OwnRegister.FindAccountAsync(cancellationToken);
 
-    public async Task PutAsync(AccountIdentity identity, CancellationToken cancellationToken)
+    public async Task PutAsync(StorageAccountIdentity identity, CancellationToken cancellationToken)
     {
         var register = accounts[identity.Number - 1].OwnRegister;
         await register.CreateAsync(cancellationToken);

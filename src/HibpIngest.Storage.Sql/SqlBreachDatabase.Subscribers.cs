@@ -12,7 +12,7 @@ public abstract partial class SqlBreachDatabase
     public abstract Task<SubscribersImported> ImportSubscribersAsync(
         IReadOnlyCollection<Subscription> subscriptions, SuppressionKey? key, CancellationToken cancellationToken);
 
-    public Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) => ReadAsync(ReadCheckAsync, cancellationToken);
+    public Task<string?> GetSuppressionKeyCheckAsync(CancellationToken cancellationToken) => ReadAsync(ReadCheckAsync, cancellationToken);
 
     public Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken) => ListAsync(
         "SELECT hash, reason, suppressed_at FROM dbo.suppressions",

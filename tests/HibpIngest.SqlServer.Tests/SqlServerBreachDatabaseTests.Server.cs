@@ -273,7 +273,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.Equal(
             new SubscribersRemoved(1, 0),
             await app.RemoveSubscribersAsync([new("gone@example.net", null, suppression)], key.Check, erase: true, None));
-        Assert.Equal(key.Check, await app.GetSuppressionCheckAsync(None));
+        Assert.Equal(key.Check, await app.GetSuppressionKeyCheckAsync(None));
         Assert.Equal(suppression.Hash, Assert.Single(await app.ListSuppressionsAsync(None)).Hash);
         Assert.Equal(new SubscribersImported(0, 1), await app.ImportSubscribersAsync(forgotten, key, None));
         await app.LiftSuppressionsAsync([suppression.Hash], None);

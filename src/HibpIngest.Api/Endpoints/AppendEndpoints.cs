@@ -19,7 +19,7 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     private static readonly ErrorResponse NotFound = new(404, "TransactionId not found.");
     private static readonly ErrorResponse Busy = new(409, "TransactionId is already being confirmed.");
-    private readonly BodyTurns _bodies = new(MaxConcurrency, "submitting passwords", time);
+    private readonly BodyLimiter _bodies = new(MaxConcurrency, "submitting passwords", time);
 
     public void Map(ApiRoutes routes)
     {
@@ -40,13 +40,13 @@ internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) 
 
     public void Dispose() => _bodies.Dispose();
 
-    private async Task<IResult> AppendAsync(HttpContext context) => BodyTurns.Refuse(context.Request, "application/json", MaxBytes)
+    private async Task<IResult> AppendAsync(HttpContext context) => BodyLimiter.Refuse(context.Request, "application/json", MaxBytes)
         ?? await _bodies.RunAsync(context, MaxBytes, body => SubmitAsync(context, body));
 
     private async Task<IResult> ConfirmAsync(HttpContext context, CancellationToken cancellationToken)
     {
         var transaction = "";
-        var refusal = await BodyTurns.ReadShortAsync(context, MaxConfirmBytes, time, json => ConfirmDocument.Read(json, out transaction));
+        var refusal = await BodyLimiter.ReadShortAsync(context, MaxConfirmBytes, time, json => ConfirmDocument.Read(json, out transaction));
         if (refusal is not null)
             return refusal;
         if (!Guid.TryParseExact(transaction, "D", out var id))

@@ -28,7 +28,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
 
     private static readonly JsonResponse Done = JsonResponse.Of(new EmptyDocument(), ApiJson.Documents.EmptyDocument);
 
-    private readonly BodyTurns _bodies = new(MaxConcurrency, "subscribing to ranges", time);
+    private readonly BodyLimiter _bodies = new(MaxConcurrency, "subscribing to ranges", time);
 
     public void Map(ApiRoutes routes)
     {
@@ -41,11 +41,12 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
             .Describe("Ends the client's subscription to a prefix", null, 400);
         Map(HttpMethods.Get, "subscriptions", (HttpContext context) => _bodies.RunAsync(context, () => WriteAllAsync(context)))
             .Describe("All prefixes that the client is subscribed to, as a bitmap", typeof(Stream));
-        Map(HttpMethods.Post, "subscriptions", async (HttpContext context) => BodyTurns.Refuse(context.Request, Json, MaxManyBytes)
+        Map(HttpMethods.Post, "subscriptions", async (HttpContext context) => BodyLimiter.Refuse(context.Request, Json, MaxManyBytes)
             ?? await _bodies.RunAsync(context, MaxManyBytes, body => SetManyAsync(context, body)))
             .WithName("changesubscriptions").WithMetadata(new RequestBodyMetadata(typeof(PrefixLists)))
             .Describe("Changes up to 100,000 of the client's subscriptions at once", typeof(PrefixCounts), 400, 413, 415);
-        Map(HttpMethods.Put, "subscriptions", async (HttpContext context) => BodyTurns.Refuse(context.Request, Bitmap, PrefixBitmap.Length)
+        Map(HttpMethods.Put, "subscriptions", async (HttpContext context) =>
+            BodyLimiter.Refuse(context.Request, Bitmap, PrefixBitmap.Length)
             ?? await _bodies.RunAsync(context, PrefixBitmap.Length, body => ReplaceAsync(context, body)))
             .WithName("replacesubscriptions").WithMetadata(new RequestBodyMetadata(typeof(Stream), Bitmap))
             .Describe("Replaces all of the client's subscriptions", typeof(PrefixCount), 400, 412, 413, 415);
@@ -60,7 +61,7 @@ internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscription
     private async Task<IResult> SubscribeAsync(HttpContext context, CancellationToken cancellationToken)
     {
         var prefix = 0;
-        if (await BodyTurns.ReadShortAsync(context, MaxOneBytes, time, json => PrefixesDocument.ReadOne(json, out prefix)) is { } refusal)
+        if (await BodyLimiter.ReadShortAsync(context, MaxOneBytes, time, json => PrefixesDocument.ReadOne(json, out prefix)) is { } refusal)
             return refusal;
         if (await subscriptions.SetAsync(ClientOf(context), prefix, true, cancellationToken))
             context.Response.StatusCode = StatusCodes.Status201Created;

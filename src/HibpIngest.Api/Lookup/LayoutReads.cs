@@ -9,7 +9,7 @@ namespace HibpIngest.Api.Lookup;
 /// <param name="accounts">Used to check that each storage account has the number by which the layout names it.</param>
 /// <param name="log">Receives a warning when the register can't be read.</param>
 public sealed class LayoutReads(
-    IReadLayout register, IStoreAccounts accounts, IStoreTables tables, TimeProvider time, ILogger<LayoutReads> log)
+    IReadLayout register, IStorageAccounts accounts, IStoreTables tables, TimeProvider time, ILogger<LayoutReads> log)
     : IAccountReads, IRangeReads
 {
     private readonly ReadLayoutCache _current = new(register, accounts, time, log);
@@ -66,7 +66,7 @@ public sealed class LayoutReads(
         tables.AccountReads(new TablePlace(place.StorageAccount, layout.Facts.AccountsTable));
 }
 
-internal sealed partial class ReadLayoutCache(IReadLayout register, IStoreAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
+internal sealed partial class ReadLayoutCache(IReadLayout register, IStorageAccounts accounts, TimeProvider time, ILogger<LayoutReads> log)
     : RefreshingValue<ReadLayoutCache.Current>(RevalidateEvery, ReadTimeout, time)
 {
     // A switch is rare, and both layouts are right until every reader has seen it; but see IReadLayout.SeenWithin.

@@ -37,20 +37,20 @@ public static class StoreTablesReads
 public readonly record struct TablePlace(int StorageAccount, string Table);
 
 /// <summary>The store's storage accounts in order. Each records the store that it belongs to and its number.</summary>
-public interface IStoreAccounts
+public interface IStorageAccounts
 {
     int Count { get; }
 
     /// <summary>Returns the identity recorded in a storage account.</summary>
     /// <param name="number">1 and up.</param>
     /// <returns>Null if none is recorded.</returns>
-    Task<AccountIdentity?> FindAsync(int number, CancellationToken cancellationToken);
+    Task<StorageAccountIdentity?> FindAsync(int number, CancellationToken cancellationToken);
 
     /// <summary>Records the identity in its storage account, and creates the register there if it is missing.</summary>
-    Task PutAsync(AccountIdentity identity, CancellationToken cancellationToken);
+    Task PutAsync(StorageAccountIdentity identity, CancellationToken cancellationToken);
 }
 
 /// <param name="Store">The id of the store (<see cref="StoreIdentity.Id"/>).</param>
 /// <param name="Number">Number among the store's storage accounts, 1 and up.</param>
 /// <param name="Of">Number of storage accounts when the store was last set up; it only grows.</param>
-public sealed record AccountIdentity(Guid Store, int Number, int Of);
+public sealed record StorageAccountIdentity(Guid Store, int Number, int Of);

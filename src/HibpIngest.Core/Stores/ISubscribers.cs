@@ -15,7 +15,7 @@ public interface ISubscribers
 
     /// <summary>Returns the <see cref="SuppressionKey.Check"/> of the key that the suppressions were made under.</summary>
     /// <returns>Null if there never was a suppression.</returns>
-    Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
+    Task<string?> GetSuppressionKeyCheckAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns all suppressions, unordered.</summary>
     Task<IReadOnlyList<Suppression>> ListSuppressionsAsync(CancellationToken cancellationToken);

@@ -6,11 +6,11 @@ namespace HibpIngest.Stores;
 /// </summary>
 public interface ISuppressionLog
 {
-    /// <summary>See <see cref="ISubscribers.GetSuppressionCheckAsync"/>.</summary>
-    Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken);
+    /// <summary>See <see cref="ISubscribers.GetSuppressionKeyCheckAsync"/>.</summary>
+    Task<string?> GetSuppressionKeyCheckAsync(CancellationToken cancellationToken);
 
     /// <summary>Records the check unless there is one; returns the effective one.</summary>
-    Task<string> AddSuppressionCheckAsync(string check, CancellationToken cancellationToken);
+    Task<string> AddSuppressionKeyCheckAsync(string check, CancellationToken cancellationToken);
 
     /// <summary>Appends a suppression, or the lifting of one; does nothing if that is recorded already.</summary>
     Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken);

@@ -39,7 +39,7 @@ internal sealed class HashImport : IDisposable
             Start = ImportStart.New;
         else if (state.Format != SpoolState.CurrentFormat)
             Start = ImportStart.Damaged;
-        else if (!state.IsOf(options, inputs))
+        else if (!state.Matches(options, inputs))
             Start = ImportStart.OtherInput;
         else if (state.SpoolLength > RandomAccess.GetLength(file)
             || (directory = SpoolDirectory.Read(state.Directory, buckets, state.SpoolLength)) is null)

@@ -30,7 +30,7 @@ internal sealed record SpoolState(
         }
         try
         {
-            if (JsonSerializer.Deserialize(bytes, ImportJson.Default.SpoolState) is { } state && state.IsWhole)
+            if (JsonSerializer.Deserialize(bytes, ImportJson.Default.SpoolState) is { } state && state.HasAllMembers)
                 return state;
         }
         catch (JsonException)
@@ -52,11 +52,11 @@ internal sealed record SpoolState(
         File.Move(written, file, overwrite: true);
     }
 
-    public bool IsOf(ImportOptions options, IReadOnlyList<ImportInput> inputs) =>
+    public bool Matches(ImportOptions options, IReadOnlyList<ImportInput> inputs) =>
         Plain == options.Plain && Modes.SequenceEqual(options.Modes.Select(mode => mode.Name()))
         && Inputs.SequenceEqual(inputs.Select(Input.Of)) && Inputs.All(input => input.Version is not null);
 
-    /// <summary>Returns a digest of what <see cref="IsOf"/> compares.</summary>
+    /// <summary>Returns a digest of what <see cref="Matches"/> compares.</summary>
     public static string SourceOf(ImportOptions options, IReadOnlyList<ImportInput> inputs)
     {
         var known = new SpoolState(
@@ -66,7 +66,7 @@ internal sealed record SpoolState(
         return Convert.ToHexStringLower(digest.AsSpan(0, 8));
     }
 
-    private bool IsWhole => Modes is not null && Inputs is not null && Position is not null && Directory is not null;
+    private bool HasAllMembers => Modes is not null && Inputs is not null && Position is not null && Directory is not null;
 
     internal sealed record Input(string Name, long? Length, string? Version)
     {

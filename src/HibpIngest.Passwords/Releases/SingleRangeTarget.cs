@@ -1,12 +1,12 @@
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Writes ranges one by one, several at a time.</summary>
-/// <param name="atOnce">The maximum number of concurrent writes of one group.</param>
+/// <param name="maxConcurrency">The maximum number of concurrent writes of one group.</param>
 /// <param name="needsRows">True if it writes rows rather than the gzip.</param>
 internal abstract class SingleRangeTarget(
-    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, PasswordBackend backend, int atOnce, bool needsRows) : IRangeTarget
+    IPasswordBlobs blobs, ReleaseKey release, HashMode mode, PasswordBackend backend, int maxConcurrency, bool needsRows) : IRangeTarget
 {
-    private readonly int _atOnce = atOnce;
+    private readonly int _maxConcurrency = maxConcurrency;
     private readonly bool _needsRows = needsRows;
 
     public PasswordBackend Backend => backend;
@@ -35,7 +35,7 @@ internal abstract class SingleRangeTarget(
         {
             // The caller reuses the rows when this returns.
             _writing.Add(target.WriteAsync(prefix, target._needsRows ? rows.ToArray() : default, gzip, cancellationToken));
-            if (_writing.Count < target._atOnce)
+            if (_writing.Count < target._maxConcurrency)
                 return;
             var done = await Task.WhenAny(_writing);
             _writing.Remove(done);
@@ -54,7 +54,7 @@ internal abstract class SingleRangeTarget(
 }
 
 internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashMode mode)
-    : SingleRangeTarget(blobs, release, mode, PasswordBackend.Blob, atOnce: 32, needsRows: false)
+    : SingleRangeTarget(blobs, release, mode, PasswordBackend.Blob, maxConcurrency: 32, needsRows: false)
 {
     private readonly IPasswordBlobs _blobs = blobs;
 
@@ -65,7 +65,7 @@ internal sealed class BlobTarget(IPasswordBlobs blobs, ReleaseKey release, HashM
 
 // Fewer at once than for blobs: each write has a partition of its own, but the service also limits the table as a whole.
 internal sealed class TableTarget(PasswordStores stores, ReleaseKey release, HashMode mode)
-    : SingleRangeTarget(stores.Blobs, release, mode, PasswordBackend.Table, atOnce: 8, needsRows: true)
+    : SingleRangeTarget(stores.Blobs, release, mode, PasswordBackend.Table, maxConcurrency: 8, needsRows: true)
 {
     private readonly string _table = PasswordNames.Table(release, mode);
 

@@ -160,7 +160,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     }
 
     private async Task<string> CopyRangesAsync(
-        ReleaseCopy copy, ReleasePart part, int atOnce, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
+        ReleaseCopy copy, ReleasePart part, int maxConcurrency, Func<int, CancellationToken, Task> copyRange, StepProgress steps,
         CancellationToken cancellationToken)
     {
         var name = PasswordNames.Present(copy.Source, part.Backend, part.Mode);
@@ -168,7 +168,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         var present = PresentRanges.Parse(part.Mode, list);
         int[] prefixes = [.. Enumerable.Range(0, PasswordNames.Groups).SelectMany(present.OfGroup)];
         var done = 0;
-        await Parallel.ForEachAsync(prefixes, Degree(atOnce, cancellationToken), async (prefix, token) =>
+        await Parallel.ForEachAsync(prefixes, Degree(maxConcurrency, cancellationToken), async (prefix, token) =>
         {
             await copyRange(prefix, token);
             // A range's row count is known only after it is read back. Progress assumes an even distribution, because hashes are uniform.
@@ -213,8 +213,8 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
         }
     }
 
-    private static ParallelOptions Degree(int atOnce, CancellationToken cancellationToken) =>
-        new() { MaxDegreeOfParallelism = atOnce, CancellationToken = cancellationToken };
+    private static ParallelOptions Degree(int maxConcurrency, CancellationToken cancellationToken) =>
+        new() { MaxDegreeOfParallelism = maxConcurrency, CancellationToken = cancellationToken };
 
     /// <param name="Source">The release's key in the primary.</param>
     /// <param name="Stores">The replica's stores.</param>

@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Looks up each account of a journaled load in the table.</summary>
-public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts, int atOnce)
+public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts, int maxConcurrency)
 {
     /// <summary>Per lookup allowed by the caller: some of those in flight read a page each.</summary>
     private const int LookupsInFlight = 4;
@@ -19,7 +19,7 @@ public sealed class CompareAccounts(IJournalBlobs blobs, IAccountReads accounts,
             foreach (var block in reader.Blocks)
             {
                 await reader.ReadBlockAsync(block.First, batch, cancellationToken);
-                var lookups = Parallelism.Of(atOnce * LookupsInFlight, cancellationToken);
+                var lookups = Parallelism.Of(maxConcurrency * LookupsInFlight, cancellationToken);
                 await Parallel.ForAsync(0, batch.Count, lookups, async (i, token) =>
                 {
                     if (!(await accounts.GetMarksAsync(batch.ToAccount(i), mark, token)).Contains(mark))

@@ -65,8 +65,8 @@ public sealed class CopyToRanges(
             from partition in gathered
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)
             select (Partition: partition.Key, Rows: rows);
-        var atOnce = Parallelism.Of(TablePart.RequestsInFlight, cancellationToken);
-        await Parallel.ForEachAsync(transactions, atOnce, async (transaction, token) =>
+        var parallel = Parallelism.Of(TablePart.RequestsInFlight, cancellationToken);
+        await Parallel.ForEachAsync(transactions, parallel, async (transaction, token) =>
         {
             var ranges = tables.Ranges(RangeKeys.PlaceOf(transaction.Partition, facts, placement));
             var (partition, rows) = (Encoding.ASCII.GetBytes(transaction.Partition), MarkedRows.Of(transaction.Rows));

@@ -76,8 +76,8 @@ public sealed partial class FillRanges(
         LogStarted(layout.Id, walk.PartsDone, parts.Count);
         Report();
 
-        var atOnce = copy.InParallel(cancellationToken);
-        await Parallel.ForEachAsync(parts, atOnce, async (part, token) =>
+        var parallel = copy.InParallel(cancellationToken);
+        await Parallel.ForEachAsync(parts, parallel, async (part, token) =>
         {
             while (!walk.IsDone(part))
             {
@@ -91,7 +91,7 @@ public sealed partial class FillRanges(
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
-                TablePart.OfHashes(layout.Facts), atOnce, async (part, token) =>
+                TablePart.OfHashes(layout.Facts), parallel, async (part, token) =>
                     await changes.RemoveAsync(mark, part, Retry, token));
         }
 

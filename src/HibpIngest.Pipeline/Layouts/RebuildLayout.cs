@@ -163,8 +163,8 @@ public sealed partial class RebuildLayout(
         LayoutFacts facts, MergedTransactions transactions, Action<double> report, CancellationToken cancellationToken)
     {
         var done = 0;
-        var atOnce = Parallelism.Of(InFlight * facts.StorageAccounts.Count, cancellationToken);
-        await Parallel.ForAsync(0, transactions.Count, atOnce, async (index, token) =>
+        var parallel = Parallelism.Of(InFlight * facts.StorageAccounts.Count, cancellationToken);
+        await Parallel.ForAsync(0, transactions.Count, parallel, async (index, token) =>
         {
             using var transaction = transactions.Make(index);
             await Retry.ExecuteAsync(
@@ -193,8 +193,8 @@ public sealed partial class RebuildLayout(
         foreach (var mark in retired)
         {
             LogRemoved(mark);
-            var atOnce = Parallelism.Of(4, cancellationToken);
-            await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), atOnce, async (part, token) =>
+            var parallel = Parallelism.Of(4, cancellationToken);
+            await Parallel.ForEachAsync(TablePart.Of(layout.Facts, withRanges: true), parallel, async (part, token) =>
                 await changes.RemoveAsync(mark, part, Retry, token));
         }
         foreach (var source in sources)

@@ -123,12 +123,12 @@ public sealed partial class RemoveMarks(
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
         var walk = TableWalk.Parse(recorded.Token);
         var before = _done;
-        var atOnce = TablePart.InParallel(upsert.Value, cancellationToken);
+        var parallel = TablePart.InParallel(upsert.Value, cancellationToken);
         var parts =
             from layout in _layouts
             from part in TablePart.Of(layout.Facts, layout.WritesRanges)
             select (layout, part);
-        await Parallel.ForEachAsync(parts, atOnce, async (one, token) =>
+        await Parallel.ForEachAsync(parts, parallel, async (one, token) =>
         {
             var (layout, part) = one;
             while (!walk.IsDone(part))

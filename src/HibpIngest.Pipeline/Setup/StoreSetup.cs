@@ -5,7 +5,7 @@ namespace HibpIngest.Pipeline.Setup;
 
 /// <summary>Creates missing stores, and checks that all belong together, before anything else uses them.</summary>
 public sealed class StoreSetup(
-    IDatabaseState database, IStoreRegister register, IStoreAccounts accounts, StoreContainers containers, StoreLayouts layouts,
+    IDatabaseState database, IStoreRegister register, IStorageAccounts accounts, StoreContainers containers, StoreLayouts layouts,
     PublishCatalogue catalogue, ApplySuppressions suppressions)
 {
     private RunOnce? _once;
@@ -120,7 +120,7 @@ public sealed class StoreSetup(
         inTable ??= await register.AddIdentityAsync(inDatabase, cancellationToken);
         await RequireMatchAsync(inDatabase, inTable, cancellationToken); // another process may have added one of them first
         foreach (var number in await RequireAccountsAsync(inTable, cancellationToken))
-            await accounts.PutAsync(new AccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
+            await accounts.PutAsync(new StorageAccountIdentity(inTable.Id, number, accounts.Count), cancellationToken);
     }
 
     // Checks the order of the storage accounts, and that none is omitted: otherwise email addresses would be looked up in the wrong one.

@@ -9,7 +9,7 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
     /// <summary>Checks that the key is set and the same as before, if one was ever used.</summary>
     public async Task CheckKeyAsync(CancellationToken cancellationToken)
     {
-        string?[] checks = [await suppressions.GetSuppressionCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
+        string?[] checks = [await suppressions.GetSuppressionKeyCheckAsync(cancellationToken), await FindCheckAsync(cancellationToken)];
         foreach (var check in checks)
         {
             if (check is null || check == keys.Suppression?.Check)
@@ -39,7 +39,7 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
             foreach (var one in inDatabase)
                 await register.AppendSuppressionAsync(one, lifted: false, cancellationToken);
             if (inDatabase.Count > 0)
-                await register.AddSuppressionCheckAsync(key.Check, cancellationToken);
+                await register.AddSuppressionKeyCheckAsync(key.Check, cancellationToken);
             return 0;
         }
         var known = inDatabase.ToDictionary(one => one.Hash, one => one.Reason);
@@ -64,7 +64,7 @@ public sealed class ApplySuppressions(ISubscribers suppressions, ISuppressionLog
     {
         try
         {
-            return await register.GetSuppressionCheckAsync(cancellationToken);
+            return await register.GetSuppressionKeyCheckAsync(cancellationToken);
         }
         catch (StoreMissingException)
         {

@@ -55,7 +55,7 @@ public sealed class SubscriberOperations(
         var forgotten = (await subscribers.FindSuppressionsAsync(hashes, cancellationToken))
             .Where(one => one.Reason == SuppressionReason.Forgotten).ToDictionary(one => one.Hash);
         var removals = targets.Zip(hashes, (one, hash) => new SubscriberRemoval(one.email, one.Item2, Of(hash))).ToList();
-        if (await register.AddSuppressionCheckAsync(known.Check, cancellationToken) != known.Check)
+        if (await register.AddSuppressionKeyCheckAsync(known.Check, cancellationToken) != known.Check)
             throw new StoreMismatchException("HIBP_SUPPRESSION_KEY is not the key that was used before: set it to the earlier key");
         foreach (var removal in removals)
             await register.AppendSuppressionAsync(removal.Suppression!, lifted: false, cancellationToken);

@@ -9,15 +9,15 @@ internal sealed partial class StoreRegister
     private const string Lifted = "lifted";
     private const string Forgotten = "forgotten";
 
-    public async Task<string?> GetSuppressionCheckAsync(CancellationToken cancellationToken) =>
+    public async Task<string?> GetSuppressionKeyCheckAsync(CancellationToken cancellationToken) =>
         await table.FindAsync(SuppressionPartition, CheckRow, "reading of the suppressions' check", cancellationToken) is { } entity
             ? TextOf(entity, Check) : null;
 
-    public async Task<string> AddSuppressionCheckAsync(string check, CancellationToken cancellationToken)
+    public async Task<string> AddSuppressionKeyCheckAsync(string check, CancellationToken cancellationToken)
     {
         await table.AddAsync(
             new TableEntity(SuppressionPartition, CheckRow) { [Check] = check }, "recording of the suppressions' check", cancellationToken);
-        return await GetSuppressionCheckAsync(cancellationToken)
+        return await GetSuppressionKeyCheckAsync(cancellationToken)
             ?? throw new StoreMismatchException(
                 $"the check of the suppression key was deleted from table {table.Name} meanwhile: run this again");
     }

@@ -54,7 +54,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
     /// Returns this storage account's own identity. The first account of a store that was created when stores had only one has no such row:
     /// its identity follows from the store's.
     /// </summary>
-    public async Task<AccountIdentity?> FindAccountAsync(CancellationToken cancellationToken)
+    public async Task<StorageAccountIdentity?> FindAccountAsync(CancellationToken cancellationToken)
     {
         const string Operation = "reading of the storage account's identity";
         try
@@ -62,10 +62,10 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             if (await table.FindAsync(StorePartition, AccountRow, Operation, cancellationToken) is not { } entity)
             {
                 return await GetIdentityAsync(cancellationToken) is { } identity
-                    ? new AccountIdentity(identity.Id, Number: 1, Of: 1) : null;
+                    ? new StorageAccountIdentity(identity.Id, Number: 1, Of: 1) : null;
             }
             if (Guid.TryParse(entity["Id"] as string, out var id) && entity["Number"] is int number && entity["Of"] is int of)
-                return new AccountIdentity(id, number, of);
+                return new StorageAccountIdentity(id, number, of);
         }
         catch (StoreMissingException)
         {
@@ -75,7 +75,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             + "written by another program; use another storage account, or the program that wrote it");
     }
 
-    public Task PutAccountAsync(AccountIdentity identity, CancellationToken cancellationToken)
+    public Task PutAccountAsync(StorageAccountIdentity identity, CancellationToken cancellationToken)
     {
         var entity = new TableEntity(StorePartition, AccountRow)
         {

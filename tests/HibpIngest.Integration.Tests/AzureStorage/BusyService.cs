@@ -8,10 +8,10 @@ namespace HibpIngest.Integration.Tests.AzureStorage;
 /// cref="WriteThrottle"/>. It refuses nothing, and only slows down.
 /// </summary>
 /// <param name="time">The clock.</param>
-/// <param name="atOnce">Requests processed at once; 1 simulates the emulator, which queues the others in order of
+/// <param name="maxConcurrency">Requests processed at once; 1 simulates the emulator, which queues the others in order of
 /// arrival.</param>
 /// <param name="latency">The processing time of a request with this many entities at this time.</param>
-internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSpan, TimeSpan> latency)
+internal sealed class BusyService(VirtualTime time, int maxConcurrency, Func<int, TimeSpan, TimeSpan> latency)
 {
     // As in a mixed load: many domains with one account, some with many.
     private static readonly int[] Sizes = [1, 1, 1, 1, 1, 1, 2, 4, 20, 100];
@@ -87,7 +87,7 @@ internal sealed class BusyService(VirtualTime time, int atOnce, Func<int, TimeSp
 
     private async Task AnswerAsync(int entities)
     {
-        if (_working == atOnce)
+        if (_working == maxConcurrency)
         {
             var turn = new TaskCompletionSource();
             _waiting.Enqueue(turn);

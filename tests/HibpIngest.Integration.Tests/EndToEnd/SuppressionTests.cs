@@ -32,7 +32,7 @@ public sealed class SuppressionTests
         var context = rig.Context with { SuppressionKey = Key };
         await rig.ImportAsync((Email, null));
         // A removal gets this far while the database is down.
-        await context.Register.AddSuppressionCheckAsync(Key.Check, None);
+        await context.Register.AddSuppressionKeyCheckAsync(Key.Check, None);
         await context.Register.AppendSuppressionAsync(
             new Suppression(Key.HashOf(Email), SuppressionReason.Unsubscribed, rig.Time.GetUtcNow()), lifted: false, None);
 

@@ -192,9 +192,9 @@ public abstract class StoreRegisterContract
     {
         var register = await NewRegisterAsync();
         var at = new DateTimeOffset(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
-        Assert.Null(await register.GetSuppressionCheckAsync(CancellationToken.None));
-        Assert.Equal("c0", await register.AddSuppressionCheckAsync("c0", CancellationToken.None));
-        Assert.Equal("c0", await register.AddSuppressionCheckAsync("c1", CancellationToken.None));
+        Assert.Null(await register.GetSuppressionKeyCheckAsync(CancellationToken.None));
+        Assert.Equal("c0", await register.AddSuppressionKeyCheckAsync("c0", CancellationToken.None));
+        Assert.Equal("c0", await register.AddSuppressionKeyCheckAsync("c1", CancellationToken.None));
         // Hashes that sort before and after "check", and two that differ only in the last digit.
         var (low, high, longer) = (new string('0', 64), new string('f', 64), new string('f', 63) + "e");
         var first = new Suppression(low, SuppressionReason.Bounced, at);

@@ -25,7 +25,7 @@ internal sealed record PipelineParts
 
     public required IStoreTables Tables { get; init; }
 
-    public required IStoreAccounts StoreAccounts { get; init; }
+    public required IStorageAccounts StoreAccounts { get; init; }
 
     public required IStoreRegister Register { get; init; }
 

@@ -28,7 +28,7 @@ public abstract partial class BreachDatabaseContract
                 Hashes.Check, erase: true, None));
         Assert.Equal(["user3@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email));
         Assert.Equal([new("user2@example.com", "example.org"), new("user3@example.com", null)], await ListAsync());
-        Assert.Equal(Hashes.Check, await Database.GetSuppressionCheckAsync(None));
+        Assert.Equal(Hashes.Check, await Database.GetSuppressionKeyCheckAsync(None));
         Assert.Equal(
             [
                 new(Hashes.HashOf("user1@example.com"), SuppressionReason.Forgotten, at),
@@ -88,7 +88,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             new SubscribersRemoved(1, 0),
             await Database.RemoveSubscribersAsync([new("user1@example.com", null, null)], null, erase: false, None));
-        Assert.Null(await Database.GetSuppressionCheckAsync(None));
+        Assert.Null(await Database.GetSuppressionKeyCheckAsync(None));
         Assert.Equal(
             new SubscribersImported(1, 0), await Database.ImportSubscribersAsync([new("user1@example.com", null)], null, None));
         var load = await UpsertAsync(Numbered(5));

@@ -29,9 +29,9 @@ public sealed class LoadFiguresTests
     [Theory]
     [MemberData(nameof(SteadyLoads))]
     public void Time_left_of_a_steady_load_is_within_a_factor_of_the_actual_time(
-        int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest)
+        int seed, int slices, int maxConcurrency, double secondsOfSlice, double secondsOfIngest)
     {
-        var run = Simulation.Run(seed, slices, atOnce, secondsOfSlice, secondsOfIngest);
+        var run = Simulation.Run(seed, slices, maxConcurrency, secondsOfSlice, secondsOfIngest);
         var off = new List<string>();
         for (var percent = 20; percent <= 90; percent += 2)
         {
@@ -51,7 +51,8 @@ public sealed class LoadFiguresTests
     public void Time_left_of_a_stalled_load_excludes_its_idle_time(int seed)
     {
         // No host works on it for eight hours in its middle, and for ninety seconds later.
-        var run = Simulation.Run(seed, 500, atOnce: 8, 5, 30, stalls: [(0.4, TimeSpan.FromHours(8)), (0.7, TimeSpan.FromSeconds(90))]);
+        var run = Simulation.Run(
+            seed, 500, maxConcurrency: 8, 5, 30, stalls: [(0.4, TimeSpan.FromHours(8)), (0.7, TimeSpan.FromSeconds(90))]);
         foreach (var percent in (int[])[25, 35, 45, 55, 65, 75, 85])
         {
             var now = run.AtWork(percent / 100.0);
@@ -69,7 +70,7 @@ public sealed class LoadFiguresTests
     [InlineData(20, 5)]
     public void Time_left_follows_the_rate_of_the_latest_slices(double secondsOfSlice, double secondsOfLaterSlice)
     {
-        var run = Simulation.Run(1, 1200, atOnce: 8, secondsOfSlice, 30, secondsOfLaterSlice: secondsOfLaterSlice);
+        var run = Simulation.Run(1, 1200, maxConcurrency: 8, secondsOfSlice, 30, secondsOfLaterSlice: secondsOfLaterSlice);
         var changed = run.DoneAt(600);
         // After a window of two minutes, and of 64 slices.
         var window = TimeSpan.FromSeconds(Math.Max(130, 70 * secondsOfLaterSlice / 8));
@@ -177,12 +178,12 @@ public sealed class LoadFiguresTests
         public DateTimeOffset Ended { get; private set; }
 
         public static Simulation Run(
-            int seed, int slices, int atOnce, double secondsOfSlice, double secondsOfIngest, (double At, TimeSpan For)[]? stalls = null,
-            double? secondsOfLaterSlice = null)
+            int seed, int slices, int maxConcurrency, double secondsOfSlice, double secondsOfIngest,
+            (double At, TimeSpan For)[]? stalls = null, double? secondsOfLaterSlice = null)
         {
             var random = new Random(seed);
             var run = new Simulation();
-            var workers = Enumerable.Repeat(Start, atOnce).ToArray();
+            var workers = Enumerable.Repeat(Start, maxConcurrency).ToArray();
             for (var i = 0; i < slices; i++)
             {
                 // In batches of two slices.

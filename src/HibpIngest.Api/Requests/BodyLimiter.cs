@@ -3,17 +3,17 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Api.Requests;
 
-/// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="WaitAtMost"/>.</summary>
+/// <summary>Limits the number of long bodies in memory. Further requests wait up to <see cref="MaxWait"/>.</summary>
 /// <param name="activity">Completes the error message: "Other clients are submitting passwords at present".</param>
-internal sealed class BodyTurns(int atOnce, string activity, TimeProvider time) : IDisposable
+internal sealed class BodyLimiter(int maxConcurrency, string activity, TimeProvider time) : IDisposable
 {
-    public static readonly TimeSpan WaitAtMost = TimeSpan.FromSeconds(5);
+    public static readonly TimeSpan MaxWait = TimeSpan.FromSeconds(5);
 
     private static readonly ErrorResponse Encoded = new(415, "Send the body without Content-Encoding: no encoding is accepted");
 
-    private readonly ErrorResponse _tooManyAtOnce =
-        new(503, $"Other clients are {activity} at present; try again in a moment") { RetryAfterSeconds = (int)WaitAtMost.TotalSeconds };
-    private readonly SemaphoreSlim _turns = new(atOnce);
+    private readonly ErrorResponse _tooMany =
+        new(503, $"Other clients are {activity} at present; try again in a moment") { RetryAfterSeconds = (int)MaxWait.TotalSeconds };
+    private readonly SemaphoreSlim _slots = new(maxConcurrency);
 
     /// <summary>Checks a request before any of its body is read.</summary>
     public static ErrorResponse? Refuse(HttpRequest request, string contentType, int maxBytes)
@@ -50,17 +50,17 @@ internal sealed class BodyTurns(int atOnce, string activity, TimeProvider time) 
     /// <summary>Runs a handler that needs as much memory as a long body.</summary>
     public async Task<IResult> RunAsync(HttpContext context, Func<Task<IResult>> run)
     {
-        if (!await _turns.WaitAsync(WaitAtMost, context.RequestAborted))
-            return _tooManyAtOnce;
+        if (!await _slots.WaitAsync(MaxWait, context.RequestAborted))
+            return _tooMany;
         try
         {
             return await run();
         }
         finally
         {
-            _turns.Release();
+            _slots.Release();
         }
     }
 
-    public void Dispose() => _turns.Dispose();
+    public void Dispose() => _slots.Dispose();
 }
