@@ -40,15 +40,20 @@ public sealed class WriteThrottleTests
     {
         using var throttle = new WriteThrottle(_clock);
         var begin = new TaskCompletionSource();
-        var sending = Enumerable.Range(0, 80).Select(_ => SendAsync(throttle, "example.com", async _ =>
+        var sending = Task.WhenAll(Enumerable.Range(0, 80).Select(_ => SendAsync(throttle, "example.com", async _ =>
         {
             await begin.Task;
             return null;
-        })).ToList();
-        sending.Add(SendAsync(throttle, "example.com", attempt => Task.FromResult(attempt <= 30 ? Busy : null)));
+        })).ToList());
+        // Refused only after all others are done: each that ends later would advance the clock by a step.
+        var refused = SendAsync(throttle, "example.com", async attempt =>
+        {
+            await sending;
+            return attempt <= 30 ? Busy : null;
+        });
         var began = _clock.GetTimestamp();
         begin.SetResult();
-        await FinishAsync(Task.WhenAll(sending));
+        await FinishAsync(refused);
         // 8,000 entities were sent at once. Most attempts wait for one step; if each refusal cut the rate, most would wait for 2 s: 20 s in
         // all.
         Assert.InRange(_clock.GetElapsedTime(began).TotalSeconds, 0, 10);
