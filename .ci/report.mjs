@@ -1,6 +1,7 @@
 // Prints, from the result files of a test run, the minutes of each test project, the slowest tests (several run
-// concurrently, and slow each other down) and the share of lines that the tests ran in each project below src. Only test projects that tests/Directory.Build.props selects are
-// counted. A line counts once, even if several test projects ran it. Generated lines don't count.
+// concurrently, and slow each other down) and the share of lines that the tests ran in each project below src. Only
+// test projects that tests/Directory.Build.props selects are counted there. A line counts once, even if several test
+// projects ran it. Generated lines don't count.
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

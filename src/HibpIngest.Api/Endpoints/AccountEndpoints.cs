@@ -52,7 +52,6 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
     private static bool IsPlausible(string account)
     {
         var at = account.IndexOf('@', StringComparison.Ordinal);
-        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MaxCharacters
-            && !account.AsSpan().ContainsAnyInRange('\0', '\u001F') && !account.AsSpan().ContainsAnyInRange('\u007F', '\u009F');
+        return at >= 0 && account.IndexOf('@', at + 1) < 0 && account.Length <= MaxCharacters && !account.Any(char.IsControl);
     }
 }

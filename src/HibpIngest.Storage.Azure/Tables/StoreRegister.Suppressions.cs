@@ -10,16 +10,17 @@ internal sealed partial class StoreRegister
     private const string Forgotten = "forgotten";
 
     public async Task<string?> GetSuppressionKeyCheckAsync(CancellationToken cancellationToken) =>
-        await table.FindAsync(SuppressionPartition, CheckRow, "reading of the suppressions' check", cancellationToken) is { } entity
+        await table.FindAsync(SuppressionPartition, CheckRow, "reading of the suppression key's check", cancellationToken) is { } entity
             ? TextOf(entity, Check) : null;
 
     public async Task<string> AddSuppressionKeyCheckAsync(string check, CancellationToken cancellationToken)
     {
         await table.AddAsync(
-            new TableEntity(SuppressionPartition, CheckRow) { [Check] = check }, "recording of the suppressions' check", cancellationToken);
+            new TableEntity(SuppressionPartition, CheckRow) { [Check] = check },
+            "recording of the suppression key's check", cancellationToken);
         return await GetSuppressionKeyCheckAsync(cancellationToken)
             ?? throw new StoreMismatchException(
-                $"the check of the suppression key was deleted from table {table.Name} meanwhile: run this again");
+                $"the suppression key's check was deleted from table {table.Name} meanwhile: run this again");
     }
 
     public async Task AppendSuppressionAsync(Suppression suppression, bool lifted, CancellationToken cancellationToken)

@@ -36,10 +36,7 @@ public sealed class MergeTests(ITestOutputHelper output)
                 for (var i = 0; i < partition.Count; i++)
                 {
                     var account = $"{Text(partition.Alias(i))}@{Text(partition.Domain(i))}";
-                    var of = new List<int>();
-                    foreach (var load in partition.Loads(i))
-                        of.Add(load);
-                    Assert.True(merged.TryAdd(account, [.. of.Order()]), $"twice: {account}");
+                    Assert.True(merged.TryAdd(account, [.. LoadsOf(partition, i).Order()]), $"twice: {account}");
                     if (partition.IsSpread(partition.Domain(i)))
                         spread.Add(Text(partition.Domain(i)));
                 }
@@ -88,10 +85,7 @@ public sealed class MergeTests(ITestOutputHelper output)
             for (var i = 0; i < partition.Count; i++)
             {
                 merged.Add($"{Text(partition.Alias(i))}@{Text(partition.Domain(i))}");
-                var of = new List<int>();
-                foreach (var number in partition.Loads(i))
-                    of.Add(number);
-                Assert.Equal([1, 0], of);
+                Assert.Equal([1, 0], LoadsOf(partition, i));
             }
             return Task.CompletedTask;
         }, null, None);
@@ -243,6 +237,14 @@ public sealed class MergeTests(ITestOutputHelper output)
         };
         Assert.True(await log.WriteAsync(folder + JournalNames.Load, document.ToJson(), None));
         return (await JournalManifest.FindAsync(log, folder, None))!;
+    }
+
+    private static List<int> LoadsOf(MergedPartition partition, int account)
+    {
+        var loads = new List<int>();
+        foreach (var load in partition.Loads(account))
+            loads.Add(load);
+        return loads;
     }
 
     private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);
