@@ -14,7 +14,7 @@ public sealed class BreachOperations(ICatalogue catalogue, PublishCatalogue publ
                 if (!await catalogue.SetHiddenAsync(name, hidden, cancellationToken))
                     throw NoBreach(name);
             },
-            hidden ? "is hidden" : "is no longer hidden", hidden ? "readers still see it" : "readers don't see it",
+            hidden ? "is hidden" : "is no longer hidden", hidden ? "readers are still shown it" : "readers aren't shown it",
             cancellationToken);
 
     /// <summary>Merges a document into a breach's metadata; it may clear flags. Returns the breach once readers see the change.</summary>

@@ -56,7 +56,7 @@ public sealed partial class RemoveBreach(
         var change = await publisher.ChangeAsync(
             async () => removed = await database.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
         await change.PublishAsync(
-            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers still see it", cancellationToken);
+            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it", cancellationToken);
         return removed;
     }
 
