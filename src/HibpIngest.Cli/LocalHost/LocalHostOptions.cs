@@ -6,8 +6,10 @@ internal sealed record LocalHostOptions
 {
     public HostRoles Roles { get; init; } = HostRoles.All;
 
-    /// <summary>Pause between two scans for dropped breaches. Short: listing the container is cheap, and a person is waiting.</summary>
-    public TimeSpan BlobScanEvery { get; init; } = TimeSpan.FromSeconds(2);
+    /// <summary>
+    /// Pause between two scans for dropped files. Null: half a second on the emulator, 2 seconds on Azure, which bills each listing.
+    /// </summary>
+    public TimeSpan? ScanEvery { get; init; }
 
     /// <summary>Pause between two sweeps; the timer of the Functions app is the same.</summary>
     public TimeSpan SweepEvery { get; init; } = TimeSpan.FromMinutes(1);

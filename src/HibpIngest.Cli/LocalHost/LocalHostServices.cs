@@ -5,6 +5,7 @@ using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Sweeping;
+using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
@@ -26,7 +27,7 @@ internal static class LocalHostServices
             .AddHeartbeats(Describe(roles), (provider, error) =>
             {
                 var health = provider.GetRequiredService<LocalHostRunner>().Health;
-                if (error is StoreUnavailableException unavailable)
+                if (error is UnavailableException unavailable)
                     health.Down(HeartbeatName, unavailable, Heartbeat.Interval);
                 else if (error is null)
                     health.Up(HeartbeatName);
@@ -37,7 +38,7 @@ internal static class LocalHostServices
             {
                 // One instance for all runs: it remembers which blobs have been started.
                 var scan = provider.GetRequiredService<BlobScan>();
-                return host.RepeatAsync("blob scan", options.BlobScanEvery, token => scan.RunAsync(TimeSpan.Zero, token));
+                return host.RepeatAsync("blob scan", ScanPause(provider), token => scan.RunAsync(TimeSpan.Zero, token));
             });
         }
         if (roles.HasFlag(HostRoles.Passwords))
@@ -46,7 +47,7 @@ internal static class LocalHostServices
             {
                 var (stores, scan) = (provider.GetRequiredService<ServingStores>(), provider.GetRequiredService<SweepImports>());
                 return host.RepeatAsync(
-                    "passwords scan", options.BlobScanEvery, token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token));
+                    "passwords scan", ScanPause(provider), token => stores.RunAsync(on => scan.ScanAsync(TimeSpan.Zero, on), token));
             });
         }
         if (roles.HasFlag(HostRoles.Sweep))
@@ -73,6 +74,9 @@ internal static class LocalHostServices
 
         void AddLoop(Func<LocalHostRunner, IServiceProvider, Task> run) => services.AddSingleton<IHostedService>(
             provider => new LoopService(() => run(provider.GetRequiredService<LocalHostRunner>(), provider)));
+
+        TimeSpan ScanPause(IServiceProvider provider) =>
+            options.ScanEvery ?? TimeSpan.FromSeconds(provider.GetRequiredService<StorageAccount>().IsEmulator ? 0.5 : 2);
     }
 
     private static string Describe(HostRoles roles) => roles.HasFlag(HostRoles.All) ? Heartbeat.Everything : string.Join(

@@ -22,7 +22,7 @@ public sealed class LocalHostTests
     private static readonly LocalHostOptions Quick = new()
     {
         Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
-        BlobScanEvery = TimeSpan.FromMilliseconds(100),
+        ScanEvery = TimeSpan.FromMilliseconds(100),
         Queues =
             new QueueListenerOptions
             {
@@ -139,7 +139,7 @@ public sealed class LocalHostTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("Large.zip", Zip(0, 20_000));
-        var deferred = new TaskCompletionSource<StoreUnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var deferred = new TaskCompletionSource<UnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
         // Room for the schema and some rows.
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
         using var stop = new CancellationTokenSource();
