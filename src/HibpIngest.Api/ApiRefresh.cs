@@ -4,7 +4,6 @@ using Microsoft.Extensions.Hosting;
 
 namespace HibpIngest.Api;
 
-/// <summary>Refreshes the catalogue, the read layout and the passwords in memory while the host runs.</summary>
 internal sealed partial class ApiRefresh(
     CatalogueReader catalogue, LayoutReads layout, IPasswordRanges passwords, ILogger<ApiRefresh> log) : BackgroundService
 {
@@ -12,7 +11,6 @@ internal sealed partial class ApiRefresh(
         RefreshAsync("catalogue", catalogue.RunAsync, stoppingToken), RefreshAsync("layout", layout.RunAsync, stoppingToken),
         RefreshAsync("passwords", passwords.RunAsync, stoppingToken));
 
-    /// <summary>Runs one refresh loop. If it fails, the error is logged, and the API keeps serving the last state.</summary>
     private async Task RefreshAsync(string state, Func<CancellationToken, Task> run, CancellationToken stoppingToken)
     {
         try

@@ -92,7 +92,6 @@ public static class ApiServices
         });
     }
 
-    /// <summary>Answers a request beyond a limit; with a page, if a person's browser sent a form.</summary>
     private static Task RejectAsync(HttpContext context, ErrorResponse error)
     {
         if (!ApiRoute.IsForm(context))

@@ -2,7 +2,6 @@ using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace HibpIngest.Api;
 
-/// <summary>Healthy if the catalogue has been read and the account table responds.</summary>
 internal sealed class StoresHealth(CatalogueReader catalogue, IAccountReads accounts, TimeProvider time) : IHealthCheck
 {
     private readonly CachedCheck _stores = new(

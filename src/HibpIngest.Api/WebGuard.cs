@@ -6,10 +6,7 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Api;
 
-/// <summary>
-/// The outermost middleware: every response and failure passes through it. Logs and metrics name the route's template, never a path, a
-/// query, a header or an address.
-/// </summary>
+/// <summary>The outermost middleware. Logs and metrics name the route's template, never a path, query, header or address.</summary>
 internal sealed partial class WebGuard(
     RequestDelegate next, ApiOptions options, TimeProvider time, ILogger<WebGuard> log, RequestLog? requests = null,
     PageRenderer? pages = null)
@@ -83,11 +80,9 @@ internal sealed partial class WebGuard(
         }
     }
 
-    /// <summary>True if a browser opens the address, and not a program or a script.</summary>
     private static bool IsForPerson(HttpContext context) => context.Response.StatusCode == 404
         && context.Request.Headers.Accept.ToString().Contains("text/html", StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>Returns the message of a 405, from routing's Allow header.</summary>
     private static string OtherMethods(HttpResponse response)
     {
         var allowed = response.Headers.Allow.ToString()

@@ -25,7 +25,6 @@ internal sealed class CentralDirectory(Stream archive, byte[] chunk, long start,
 
     public int Entries => entries;
 
-    /// <summary>Entries lie before it.</summary>
     public long Start { get; } = start;
 
     public long Shift => shift;

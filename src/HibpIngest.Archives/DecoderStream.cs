@@ -13,7 +13,7 @@ internal sealed class DamagedDataException(string reason, Exception? inner = nul
     public bool NeedsPassword { get; init; }
 }
 
-/// <summary>Reads the next <paramref name="length"/> bytes of a stream. Doesn't dispose it; throws if it ends early.</summary>
+/// <summary>Doesn't dispose the source; throws if it ends early.</summary>
 internal sealed class SectionStream(Stream source, long length) : DecoderStream
 {
     public long Remaining { get; private set; } = length;

@@ -35,7 +35,7 @@ internal sealed class EntryContent(
 
     public ReadOnlySpan<byte> PeekMagic() => Peek(MagicBytes);
 
-    /// <summary>Returns the first bytes, fewer if the content is shorter. Must be called before the first read.</summary>
+    /// <summary>Returns fewer bytes if the content is shorter. Must be called before the first read.</summary>
     public ReadOnlySpan<byte> Peek(int bytes)
     {
         if (_head.Length < bytes)

@@ -69,9 +69,7 @@ internal static class EntryExtents
         }
     }
 
-    /// <returns>
-    /// The next entry's extent. Null if the entry is empty and not read, or outside the file and refused when it is read.
-    /// </returns>
+    /// <returns>Null if the entry is empty and not read, or outside the file and refused when it is read.</returns>
     private static (long Start, long End)? Find(CentralDirectory directory)
     {
         var central = ZipHeader.ParseCentral(directory.Next());

@@ -4,7 +4,6 @@ using ICSharpCode.SharpZipLib.Zip.Compression;
 
 namespace HibpIngest.Archives;
 
-/// <summary>Reads a stream forward through a buffer that allows peeking.</summary>
 /// <param name="source">Not disposed.</param>
 internal sealed class ForwardReader(Stream source) : DecoderStream
 {

@@ -1,6 +1,5 @@
 namespace HibpIngest.Archives;
 
-/// <summary>A gzip breach file: one entry, read forward; its content is opened if it is an archive.</summary>
 internal sealed class GzipBreach(Stream file, EntryName name, InflationMeter meter, NestedTexts nested) : BreachFile
 {
     private int _entry;

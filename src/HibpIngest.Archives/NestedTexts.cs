@@ -1,7 +1,6 @@
 namespace HibpIngest.Archives;
 
 /// <summary>Returns the texts of an entry: itself, or those within it if it is an archive by its magic number.</summary>
-/// <param name="opensTars">True if tars are opened; otherwise they are read as text.</param>
 internal sealed class NestedTexts(string? password, InflationMeter meter, bool opensTars)
 {
     private const int ScratchBytes = 1 << 14;

@@ -85,10 +85,7 @@ internal sealed class NestedZip(EntryContent content, string? password, Inflatio
         _reader.Take(size);
     }
 
-    /// <summary>
-    /// Returns the length of the data descriptor at the reader's position: 12 or 20 bytes, and 4 more with the signature. The signature is
-    /// optional and sizes have 32 or 64 bits, so every form is tried with the expected values.
-    /// </summary>
+    /// <summary>The signature is optional and sizes have 32 or 64 bits, so every form is tried with the expected values.</summary>
     /// <returns>0: there is no such descriptor.</returns>
     private int DescriptorBytes(uint crc, long compressedBytes, long bytes)
     {

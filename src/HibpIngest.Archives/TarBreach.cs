@@ -1,6 +1,6 @@
 namespace HibpIngest.Archives;
 
-/// <summary>A tar breach file. To resume, a plain tar is skipped from header to header, a gzipped one must be inflated.</summary>
+/// <summary>To resume, a plain tar is skipped from header to header, a gzipped one must be inflated.</summary>
 internal sealed class TarBreach(Stream file, EntryName name, bool isGzipped, InflationMeter meter, NestedTexts nested) : BreachFile
 {
     private int _entry;

@@ -55,7 +55,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         return null;
     }
 
-    /// <summary>Returns the member's content, which must be read to its end before the next call.</summary>
+    /// <summary>The content must be read to its end before the next call.</summary>
     public EntryContent Open(EntryName entry, InflationMeter? meter)
     {
         _data = new SectionStream(source, _size);
@@ -190,6 +190,4 @@ internal sealed class TarEntries(Stream source, EntryName archive)
         new($"{archive}: {reason}; the tar is damaged or incomplete: drop an intact copy");
 }
 
-/// <param name="Name">As in the header, in any encoding.</param>
-/// <param name="HasText">True if it is a file that isn't empty.</param>
 internal readonly record struct TarMember(byte[] Name, bool HasText);

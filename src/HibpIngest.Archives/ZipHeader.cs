@@ -57,7 +57,6 @@ internal readonly record struct ZipHeader
     /// <summary>PKWARE's strong encryption, or an encrypted central directory.</summary>
     public bool IsStronglyEncrypted => (Flags & 0x2040) != 0;
 
-    /// <summary>An empty file or a directory.</summary>
     public bool IsEmpty => this is { CompressedBytes: 0, Bytes: 0, Crc: 0 };
 
     public bool HasCrc => AesVersion != 2;

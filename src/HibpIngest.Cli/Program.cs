@@ -2,7 +2,6 @@ using HibpIngest.Cli.Commands;
 
 namespace HibpIngest.Cli;
 
-/// <summary>The command <c>hibp</c>: parses, runs one command, and turns every outcome into an exit code and one clear line.</summary>
 internal static class Program
 {
     private static async Task<int> Main(string[] args)

@@ -30,21 +30,10 @@ public sealed class SecretKeys : IDisposable
         return new SecretKeys(KeysOf(text));
     }
 
-    private static byte[][] KeysOf(string text)
-    {
-        var keys = new List<byte[]>();
-        foreach (var one in text.Split(',', StringSplitOptions.TrimEntries))
-        {
-            var key = new byte[KeyBytes];
-            if (!Convert.TryFromBase64String(one, key, out var written) || written != KeyBytes)
-            {
-                throw new BadInputException("HIBP_SECRET_KEY: expected 32 bytes in base64, or several such with commas between; "
-                    + "make one with: openssl rand -base64 32");
-            }
-            keys.Add(key);
-        }
-        return [.. keys];
-    }
+    private static byte[][] KeysOf(string text) =>
+        LinkTokens.KeysOf(text) is { } keys && keys.All(key => key.Length == KeyBytes) ? keys
+        : throw new BadInputException("HIBP_SECRET_KEY: expected 32 bytes in base64, or several such with commas between; make one with: "
+            + "openssl rand -base64 32");
 
     /// <param name="context">Associated data: <see cref="Open"/> succeeds only with the same value.</param>
     public byte[] Seal(ReadOnlySpan<byte> text, ReadOnlySpan<byte> context)

@@ -34,9 +34,6 @@ public sealed class CallbackSender : ICallbackSender
     {
     }
 
-    /// <param name="resolve">Resolves a host name. Null for the system's DNS.</param>
-    /// <param name="connect">Connects to one of these addresses, at a port. Null for the network.</param>
-    /// <param name="trustedRoots">Roots to trust. Null for the system's.</param>
     internal CallbackSender(
         TimeProvider time, bool allowsLoopback, Func<string, CancellationToken, Task<IPAddress[]>>? resolve,
         Func<IPAddress[], int, CancellationToken, Task<Stream>>? connect = null, X509Certificate2Collection? trustedRoots = null)
@@ -160,7 +157,6 @@ public sealed class CallbackSender : ICallbackSender
     }
 
     /// <summary>Parses seconds or a date (RFC 9110, 10.2.3), clamped to 0 to <see cref="MaxRetryAfter"/>.</summary>
-    /// <returns>Null if it is neither.</returns>
     private TimeSpan? RetryAfter(string text)
     {
         text = text.Trim();

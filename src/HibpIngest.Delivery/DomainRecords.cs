@@ -30,7 +30,6 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
     {
     }
 
-    /// <param name="handler">Connects to web servers.</param>
     internal DomainRecords(string? server, SocketsHttpHandler handler)
     {
         _http = new HttpMessageInvoker(handler);
@@ -52,13 +51,13 @@ public sealed class DomainRecords : IDomainRecords, IDisposable
         {
             var answer = await _client.QueryAsync(domain, QueryType.TXT, QueryClass.IN, cancellationToken);
             if (answer.Header.ResponseCode is not (DnsHeaderResponseCode.NoError or DnsHeaderResponseCode.NotExistentDomain))
-                throw new StoreUnavailableException($"DNS lookup failed with response code {answer.Header.ResponseCode}");
+                throw new UnavailableException($"DNS lookup failed with response code {answer.Header.ResponseCode}");
             // A text longer than 255 bytes comes in pieces (RFC 7208, 3.3).
             return [.. answer.Answers.OfType<TxtRecord>().Select(record => string.Concat(record.Text))];
         }
         catch (DnsResponseException e)
         {
-            throw new StoreUnavailableException($"DNS lookup failed: no response ({e.Code})", e);
+            throw new UnavailableException($"DNS lookup failed: no response ({e.Code})", e);
         }
     }
 

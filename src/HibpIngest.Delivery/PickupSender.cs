@@ -6,13 +6,7 @@ namespace HibpIngest.Delivery;
 /// </summary>
 public sealed class PickupSender : INotificationSender
 {
-    // IOException carries errno on Unix and an HRESULT of the Win32 code on Windows.
-    private const int NoSpace = 28;
-    private const int QuotaLinux = 122;
-    private const int QuotaMac = 69;
-    private const int ReadOnlyFileSystem = 30;
-    private const int WindowsDiskFull = unchecked((int)0x80070070);
-    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+    private const int ReadOnlyFileSystem = 30; // errno
 
     private readonly string _folder;
     private readonly Func<string, Stream> _create;
@@ -73,7 +67,7 @@ public sealed class PickupSender : INotificationSender
             throw new StoreRefusedException(
                 $"the pickup folder {_folder} is not writable for this user; grant the permission, or name another one in HIBP_MAIL", e);
         }
-        catch (IOException e) when (e.HResult is NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull)
+        catch (IOException e) when (DiskFull.Is(e))
         {
             throw new StoreFullException($"the disk of the pickup folder {_folder} is full; make room on it", e);
         }
@@ -84,7 +78,7 @@ public sealed class PickupSender : INotificationSender
         }
         catch (IOException e)
         {
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"pickup folder {_folder}: write failed ({e.GetType().Name}, 0x{e.HResult:X8}); check the disk, or name another folder in "
                 + "HIBP_MAIL", e);
         }

@@ -21,7 +21,6 @@ internal sealed class PublicConnections(
     // Less than the timeout of a call, so that the error shows which of the two expired.
     public static readonly TimeSpan ConnectTimeout = TimeSpan.FromSeconds(5);
 
-    /// <param name="trustedRoots">Roots to trust instead of the system's; null: the system's.</param>
     public SocketsHttpHandler CreateHandler(X509Certificate2Collection? trustedRoots = null)
     {
         var handler = new SocketsHttpHandler
@@ -52,7 +51,6 @@ internal sealed class PublicConnections(
         return handler;
     }
 
-    /// <summary>Opens a connection for the handler, to checked addresses only.</summary>
     private async ValueTask<Stream> OpenAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
         // Resolved only once: a second lookup could return an unchecked address.
@@ -89,7 +87,6 @@ internal sealed class PublicConnections(
     }
 }
 
-/// <summary>No connection was opened, because the target resolves to an address that must not be called.</summary>
 internal sealed class ForbiddenAddressException(IPAddress address) : Exception($"{address} is not a public address")
 {
     public IPAddress Address => address;

@@ -4,11 +4,7 @@ using MailKit;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>
-/// Tracks what a connection sends and receives: which command awaits its reply, for how long, and the codes of the reply. Ends an operation
-/// when a reply isn't SMTP, when the server sends 421, and when a reply times out. The text of a reply may contain addresses: only codes
-/// leave this class.
-/// </summary>
+/// <summary>Tracks each command's reply. The text of a reply may contain addresses: only codes leave this class.</summary>
 internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : IProtocolLogger, ITransferProgress
 {
     // RFC 5321 allows 512 bytes a line, and real servers send few lines.
@@ -173,7 +169,7 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
         var codes = SmtpRefusal.CodesOf(line);
         // Any command may get 421: the server is closing the connection.
         if (_code == 421)
-            throw new StoreUnavailableException($"mail server {server} closed the connection at {step.Name}: {codes}");
+            throw new UnavailableException($"mail server {server} closed the connection at {step.Name}: {codes}");
         // MailKit sends RSET by itself after a refusal.
         if (_code >= 300 && _code != step.Intermediate && step != SmtpStep.Reset)
             Refusal ??= new SmtpRefusal(step, _code, codes);
@@ -201,6 +197,6 @@ internal sealed class SmtpConversation(SmtpServer server, TimeProvider time) : I
         }
     }
 
-    private StoreUnavailableException NotSmtp() =>
+    private UnavailableException NotSmtp() =>
         new($"mail server {server} responded to {Step.Name} with data that is not SMTP; check host, port and tls in HIBP_MAIL");
 }

@@ -5,7 +5,7 @@ namespace HibpIngest.Delivery;
 /// <summary>
 /// Sends mails to a mail server over pooled connections. Safe for concurrent use: up to <see cref="SmtpServer.MaxConnections"/> mails are
 /// sent at the same time, others wait. A connection lost after the message and before its reply is a
-/// <see cref="StoreUnavailableException"/>: a retry may deliver a second copy, with the same Message-ID.
+/// <see cref="UnavailableException"/>: a retry may deliver a second copy, with the same Message-ID.
 /// </summary>
 public sealed class SmtpSender : INotificationSender
 {
@@ -63,7 +63,7 @@ public sealed class SmtpSender : INotificationSender
         }
         catch (OperationCanceledException)
         {
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"mail server {_server} did not accept a mail within {_server.MailTimeout.TotalSeconds:0.###} s in all");
         }
     }
@@ -109,7 +109,6 @@ public sealed class SmtpSender : INotificationSender
         _turns.Dispose();
     }
 
-    /// <summary>Returns a connection that has just responded: an idle one, or a new one.</summary>
     private async Task<SmtpSession> ClaimAsync(CancellationToken cancellationToken)
     {
         while (_idle.TryPop(out var connection))

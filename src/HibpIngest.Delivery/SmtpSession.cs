@@ -29,7 +29,6 @@ internal sealed class SmtpSession : SmtpClient
 
     public long LastUse => _conversation.LastUse;
 
-    /// <summary>Number of mails attempted on this connection.</summary>
     public int MailsAttempted { get; private set; }
 
     public static async Task<SmtpSession> OpenAsync(SmtpServer server, TimeProvider time, CancellationToken cancellationToken)
@@ -58,7 +57,7 @@ internal sealed class SmtpSession : SmtpClient
         {
             return IsConnected && (int)(await CommandAsync(SmtpStep.Reset, "RSET", cancellationToken)).StatusCode is >= 200 and < 300;
         }
-        catch (StoreUnavailableException)
+        catch (UnavailableException)
         {
             return false;
         }
@@ -78,7 +77,6 @@ internal sealed class SmtpSession : SmtpClient
         await RunAsync(SmtpStep.Sender, step => SendAsync(message, from, to, step), cancellationToken);
     }
 
-    /// <summary>Checks that the server accepts a sender, without sending a mail.</summary>
     /// <exception cref="StoreRefusedException">The server refuses the sender.</exception>
     public async Task CheckSenderAsync(string from, CancellationToken cancellationToken)
     {
@@ -87,7 +85,6 @@ internal sealed class SmtpSession : SmtpClient
             throw refusal.ToException(_server);
     }
 
-    /// <summary>Sends QUIT, waits at most 1 s for the reply, and closes the connection.</summary>
     public async Task QuitAsync()
     {
         using var limit = new CancellationTokenSource(TimeSpan.FromSeconds(1), _time);
@@ -172,10 +169,7 @@ internal sealed class SmtpSession : SmtpClient
         return response!;
     }
 
-    /// <summary>
-    /// Runs an operation and converts its failure to one of this project's exceptions. MailKit's exception messages contain the server's
-    /// text, and with it addresses: none of them is passed on.
-    /// </summary>
+    /// <summary>MailKit's exception messages contain the server's text, and with it addresses: none of them is passed on.</summary>
     private async Task RunAsync(SmtpStep first, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {
         using var operation = new CancellationTokenSource(System.Threading.Timeout.InfiniteTimeSpan, _time);
@@ -199,7 +193,7 @@ internal sealed class SmtpSession : SmtpClient
         if (isCancelled)
         {
             return cancellationToken.IsCancellationRequested ? new OperationCanceledException(cancellationToken)
-                : new StoreUnavailableException(
+                : new UnavailableException(
                     $"mail server {_server} did not respond to {step.Name} within {_conversation.Limit.TotalSeconds:0.###} s");
         }
         var cause = e is SslHandshakeException ? e.InnerException : e;
@@ -208,15 +202,15 @@ internal sealed class SmtpSession : SmtpClient
             System.Security.Authentication.AuthenticationException => new StoreRefusedException(
                 $"can't open a TLS connection to mail server {_server}: its certificate is untrusted or for another name, or the port "
                 + "doesn't use TLS; check host, port and tls in HIBP_MAIL", cause),
-            IOException or SocketException => new StoreUnavailableException(
+            IOException or SocketException => new UnavailableException(
                 $"the connection to mail server {_server} failed at {step.Name}"
                 + ((cause as SocketException ?? cause.InnerException as SocketException)?.SocketErrorCode is { } code ? $": {code}" : ""),
                 cause),
-            SmtpProtocolException => new StoreUnavailableException($"mail server {_server} dropped the connection at {step.Name}"),
+            SmtpProtocolException => new UnavailableException($"mail server {_server} dropped the connection at {step.Name}"),
             NotSupportedException when _server.Tls == SmtpTls.StartTls => new StoreRefusedException(
                 $"mail server {_server} does not support STARTTLS; set tls=implicit in HIBP_MAIL (or tls=none to send unencrypted)"),
             CommandException or AuthenticationException =>
-                new StoreUnavailableException($"mail server {_server} temporarily refuses {step.Refused}"),
+                new UnavailableException($"mail server {_server} temporarily refuses {step.Refused}"),
             _ => e,
         };
     }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Delivery;
 
-/// <summary>A step of the SMTP dialogue that waits for the server.</summary>
 /// <param name="Name">Names the step in errors about a missing or wrong reply.</param>
 /// <param name="Refused">Name, in errors, of what a negative reply refuses.</param>
 /// <param name="Intermediate">The expected reply that asks for more, in addition to 2xx; 0 if none.</param>
@@ -34,7 +33,7 @@ internal sealed record SmtpRefusal(SmtpStep Step, int Code, string Codes)
     {
         >= 400 and < 500 when Step.IsMail =>
             new RecipientDeferredException($"mail server {server} temporarily refuses {Step.Refused}: {Codes}"),
-        < 500 => new StoreUnavailableException($"mail server {server} temporarily refuses {Step.Refused}: {Codes}"),
+        < 500 => new UnavailableException($"mail server {server} temporarily refuses {Step.Refused}: {Codes}"),
         // Unknown command, wrong order, login required: at no step caused by the recipient.
         500 or 502 or 503 or 504 or 530 or 534 or 535 or 538 => SetUp(server),
         _ when !Step.IsMail => SetUp(server),

@@ -3,7 +3,6 @@ using Microsoft.Azure.Functions.Worker.Builder;
 
 namespace HibpIngest.Functions;
 
-/// <summary>The Azure Functions app of the pipeline: an isolated worker, started by the Functions host.</summary>
 internal static class Program
 {
     private static async Task Main(string[] args)

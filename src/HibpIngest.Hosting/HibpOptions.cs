@@ -84,8 +84,6 @@ internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent
 
     public void Set(object options, object value) => property.SetValue(parent is null ? options : parent.GetValue(options), value);
 
-    /// <returns>Null if the variable is not set.</returns>
-    /// <exception cref="BadInputException">The value has another form.</exception>
     public object? Read(IConfiguration variables)
     {
         if (variables[Key] is not { } text)

@@ -37,7 +37,6 @@ public static class PasswordServices
             .AddTransient<ReplicatePasswords>().AddTransient<AppendReport>();
     }
 
-    /// <exception cref="BadInputException">HIBP_PURGE_URL is not a URL.</exception>
     private static PurgeHook OpenHook(PasswordOptions options, ILogger<PurgeHook> log) => new(
         string.IsNullOrWhiteSpace(options.PurgeUrl) ? null
         : Uri.TryCreate(options.PurgeUrl, UriKind.Absolute, out var url) && url.Scheme is "http" or "https" ? url

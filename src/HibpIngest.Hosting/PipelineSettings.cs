@@ -280,7 +280,6 @@ public sealed record PipelineSettings
                 + $"(the emulator also uses the next two), found '{port}'");
     }
 
-    /// <summary>Returns the further accounts, whose numbers must have no gap.</summary>
     private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)
     {
         var given = FurtherVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();

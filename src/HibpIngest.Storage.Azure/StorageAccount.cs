@@ -62,12 +62,12 @@ public sealed class StorageAccount : IDisposable
         _tables = new TableService(connection, token, options, transport, _throttle.Lost);
         _tablePrefix = options.TablePrefix;
         Blobs = new BreachBlobs(Container(options.BreachContainer));
-        Catalogue = new CatalogueBlobs(Container(options.CatalogueContainer));
+        Catalogue = new CatalogueBlobs(Container(ICatalogueBlobs.Container));
         Queues = new MessageQueues(queueService, options.QueuePrefix, options.TimeProvider);
         _reads = new PointReads(reads, connection, token, options);
         var all = new StorageTables([this, .. further]);
         (Tables, StoreAccounts) = (all, all);
-        Keys = new ApiKeyTable(_tables.Table(options.KeysTable));
+        Keys = new ApiKeyTable(_tables.Table(IApiKeys.Table));
         OwnRegister = new StoreRegister(_tables.Table(options.RegisterTable), options.TimeProvider);
         // Own connections, so that heartbeats never wait for other requests. No retries: the next heartbeat follows anyway.
         _heartbeats = new HttpClient(CreateHandler(connection, isForHeartbeats: true)) { Timeout = Timeout.InfiniteTimeSpan };
@@ -79,15 +79,15 @@ public sealed class StorageAccount : IDisposable
         var passwords = Container(options.PasswordsContainer);
         PasswordBlobs = new PasswordBlobs(passwords, new BlobReads(reads, passwords.Uri, connection, token, options));
         PasswordTables = new PasswordTables(_tables, _throttle);
-        SignIns = new SignInTable(_tables.Table(options.SignInsTable));
-        PasswordAppends = new PasswordAppends(_tables.Table(options.PasswordAppends), Container(options.PasswordAppends));
+        SignIns = new SignInTable(_tables.Table(ISignIns.Table));
+        PasswordAppends = new PasswordAppends(_tables.Table(IPasswordAppends.Name), Container(IPasswordAppends.Name));
         PasswordDrops = new PasswordDrops(Container(options.PasswordDropsContainer));
-        AccessLog = new AccessBlobs(Container(options.AccessLogContainer), onceService.GetBlobContainerClient(options.AccessLogContainer));
-        Usage = new UsageTable(_tables.Table(options.UsageTable), _throttle);
-        Clients = new CallbackClientTable(_tables.Table(options.ClientsTable));
-        Prefixes = new PrefixBlobs(Container(options.ClientsContainer));
-        Callbacks = new CallbackBlobs(Container(options.CallbacksContainer));
-        JournalBlobs = new JournalBlobs(Container(options.JournalContainer));
+        AccessLog = new AccessBlobs(Container(IAccessBlobs.Container), onceService.GetBlobContainerClient(IAccessBlobs.Container));
+        Usage = new UsageTable(_tables.Table(IUsageTable.Name), _throttle);
+        Clients = new CallbackClientTable(_tables.Table(ICallbackClients.Table));
+        Prefixes = new PrefixBlobs(Container(IPrefixBlobs.Container));
+        Callbacks = new CallbackBlobs(Container(ICallbackBlobs.Container));
+        JournalBlobs = new JournalBlobs(Container(IJournalBlobs.Container));
 
         BlobServiceClient BlobService(BlobClientOptions client) =>
             sharedKey is not null ? new BlobServiceClient(connection.Blobs, sharedKey, client)

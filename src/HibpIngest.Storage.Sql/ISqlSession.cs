@@ -39,14 +39,12 @@ internal static class SqlSessions
     public static async Task<long?> NumberAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
         await session.ListAsync(sql, row => row.FirstNumber, parameters) is [var first, ..] ? first : null;
 
-    /// <summary>Returns the load in the first column of the first row; null if there is no row, or it is NULL.</summary>
     public static async Task<LoadId?> LoadAsync(this ISqlSession session, string sql, params Parameter[] parameters) =>
         await session.NumberAsync(sql, parameters) is { } id ? new LoadId(id) : null;
 
     public static async Task<bool> AnyAsync(this ISqlSession session, string query, params Parameter[] parameters) =>
         await session.NumberAsync($"SELECT 1 WHERE EXISTS ({query})", parameters) is not null;
 
-    /// <summary>Returns the first row, or null.</summary>
     public static async Task<T?> FirstAsync<T>(this ISqlSession session, string sql, Func<IRow, T> read, params Parameter[] parameters)
         where T : class?
         => await session.ListAsync(sql, read, parameters) is [var first, ..] ? first : null;

@@ -11,7 +11,6 @@ namespace HibpIngest.Storage.Sql;
 /// </summary>
 internal readonly record struct Parameter(string Name, SqlDbType Type, int Size, object? Value)
 {
-    /// <summary>The maximum length of the owner of a lease, a lock or a claim.</summary>
     public const int OwnerLength = 400;
 
     /// <summary>The maximum lengths of an account's domain and alias (RFC 5321 and 1035).</summary>
@@ -44,7 +43,6 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
     public static Parameter Text(string name, string? value, int length) =>
         new(name, SqlDbType.NVarChar, Fit(name, value, length), value);
 
-    /// <summary>nvarchar(max).</summary>
     public static Parameter LongText(string name, string? value) => new(name, SqlDbType.NVarChar, -1, value);
 
     /// <summary>varchar, for the program's own words.</summary>
@@ -63,7 +61,6 @@ internal readonly record struct Parameter(string Name, SqlDbType Type, int Size,
 
     public static Parameter State(LoadState state) => VarChar("@state", StoredText.ToText(state), StateLength);
 
-    /// <summary>Converts line breaks, so that the text is one line; null stays null.</summary>
     public static Parameter Line(string name, string? value) => LongText(name, value is null ? null : StoredText.OneLine(value));
 
     public static Parameter[] Identity(StoreIdentity identity) =>

@@ -1,6 +1,5 @@
 namespace HibpIngest.Storage.Sql;
 
-/// <summary>Errors that report why the present state does not allow a request.</summary>
 internal static class Refusals
 {
     public const string NoSuppressionKey = "HIBP_SUPPRESSION_KEY is not set, but the database holds suppressed addresses: "

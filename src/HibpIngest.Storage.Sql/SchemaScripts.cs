@@ -22,7 +22,6 @@ internal static class SchemaScripts
         return scripts;
     }
 
-    /// <summary>Applies the missing scripts one after the other.</summary>
     /// <param name="session">Holds a lock against other upgrades.</param>
     /// <param name="found">The database's version; 0 if it is empty.</param>
     /// <param name="other">Name, in errors, of the thing to replace if the database is newer than this program.</param>

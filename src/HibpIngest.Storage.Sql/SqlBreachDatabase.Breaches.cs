@@ -5,7 +5,6 @@ namespace HibpIngest.Storage.Sql;
 
 public abstract partial class SqlBreachDatabase
 {
-    // Subscriptions read at a time when listing.
     private const int SubscriberPage = 1_000;
 
     // One row for each published load of a breach, or one without.
@@ -127,7 +126,6 @@ public abstract partial class SqlBreachDatabase
         while (page.Count == SubscriberPage);
     }
 
-    // Returns the page after a subscription, or the first page if it is null.
     private Task<List<Subscription>> ReadSubscribersAsync(ISqlSession session, Subscription? after) => session.ListAsync(
         Limit("""
             email, domain FROM dbo.subscribers
@@ -161,7 +159,6 @@ public abstract partial class SqlBreachDatabase
 
     private static string? DomainOrNull(IRow row) => row.Text("domain") is { Length: > 0 } domain ? domain : null;
 
-    // Adds a breach unless it exists. Returns whether it was added.
     private static async Task<bool> AddBreachAsync(ISqlSession session, string name) => await session.ExecuteAsync("""
         INSERT INTO dbo.breaches (folded_name, name, metadata)
         SELECT @folded, @name, @metadata WHERE NOT EXISTS (SELECT 1 FROM dbo.breaches WHERE folded_name = @folded)

@@ -10,13 +10,11 @@ public abstract partial class SqlBreachDatabase
             AND (l.state IN ('notifying', 'done') OR (l.state = 'failed' AND l.failed_in = 'notifying'))
         """;
 
-    // The slices s of a load for which clients are called.
     private const string FromCalledSlices = $"""
         FROM dbo.slices s JOIN dbo.loads l ON l.id = s.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE s.load_id = @load AND l.calls IS NOT NULL AND l.published_at IS NOT NULL AND {Sends}
         """;
 
-    // The deliveries c that may be sent.
     private const string FromSendingCallbacks = $"""
         FROM dbo.callbacks c JOIN dbo.loads l ON l.id = c.load_id JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE c.state = 'open' AND {Sends}
@@ -24,7 +22,6 @@ public abstract partial class SqlBreachDatabase
 
     private const string OfDelivery = "client = @client AND load_id = @load AND slice = @slice";
 
-    // No owner, or the owner's lease has expired.
     private const string IsFree = "(owner IS NULL OR lease_expires_at <= @now)";
 
     private const string MayBeCalled = "(not_before IS NULL OR not_before <= @now)";
@@ -296,14 +293,12 @@ public abstract partial class SqlBreachDatabase
         return ((IReadOnlyList<CallbackKey>)dropped, calls);
     }, cancellationToken, isLong: true);
 
-    // The due time before which a failure series is forgotten: see FailingSince.
     private static Parameter Forgotten => FromNow("@forgotten", -ForgottenAfter);
 
     private static CallbackKey ReadKey(IRow row) => new(row.Int32("client"), row.Load("load_id"), row.Int32("slice"));
 
     private static Parameter[] Of(CallbackKey key) => [Int("@client", key.Client), OfLoad(key.Load), Int("@slice", key.Slice)];
 
-    // Selects deliveries c, optionally only those to a client or because of a breach.
     private static (string From, Parameter[] Parameters) Which(string condition, int? client, string? breach)
     {
         var parameters = new List<Parameter>();
@@ -327,7 +322,7 @@ public abstract partial class SqlBreachDatabase
         "INSERT INTO dbo.call_clients (client) SELECT @client WHERE NOT EXISTS (SELECT 1 FROM dbo.call_clients WHERE client = @client)",
         Int("@client", client));
 
-    // Records the progress of an open delivery. Progress resets its pauses and the start of its failure series.
+    // Progress resets the delivery's pauses and the start of its failure series.
     private static Task<int> RecordAsync(ISqlSession session, CallbackResult result, TimeSpan giveUpAfter) => session.ExecuteAsync($"""
         UPDATE dbo.callbacks SET done = CASE WHEN @state = 'done' THEN NULL ELSE @done END, answered = @answered,
             error = CASE WHEN @state = 'done' THEN NULL ELSE COALESCE(@error, error) END,

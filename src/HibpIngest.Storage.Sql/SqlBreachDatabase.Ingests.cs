@@ -90,7 +90,6 @@ public abstract partial class SqlBreachDatabase
     public Task DeletePasswordAsync(BlobVersion blob, CancellationToken cancellationToken) =>
         WriteAsync(session => session.ExecuteAsync($"DELETE FROM dbo.passwords WHERE {OfVersion}", Key(blob)), cancellationToken);
 
-    /// <summary>Opens the provider's copy of a load's batches.</summary>
     private protected abstract IBatchCopy Copy(BatchCopyOrder order);
 
     /// <summary>Deletes the next rows of a load, whose row is locked.</summary>

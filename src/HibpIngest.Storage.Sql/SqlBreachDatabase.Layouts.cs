@@ -106,7 +106,7 @@ public abstract partial class SqlBreachDatabase
     public Task<bool> SetBackfilledAsync(int layout, LoadId load, long rows, bool withRanges, CancellationToken cancellationToken) =>
         WriteAsync(async session =>
         {
-            // Locks the row that raising the layout's ranges updates: that walk begins after this, or this finds them raised.
+            // Locks the row that raising the layout's ranges updates: that scan begins after this, or this finds them raised.
             await session.ExecuteAsync("UPDATE dbo.store_counters SET layout_version = layout_version");
             if (!withRanges && await session.AnyAsync("SELECT 1 FROM dbo.layouts WHERE id = @layout AND ranges > 0", Layout(layout)))
                 return false;

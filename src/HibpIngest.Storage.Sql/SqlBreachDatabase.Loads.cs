@@ -280,7 +280,6 @@ public abstract partial class SqlBreachDatabase
             return await RaiseJournalVersionAsync(session, "loads", "id = @load", OfLoad(load));
         }, cancellationToken);
 
-    // Moves a load's notifications to another breach, except for open ones that the breach already has.
     private static async Task MoveNotificationsAsync(ISqlSession session, LoadId load, int to)
     {
         Parameter[] parameters = [OfLoad(load), Int("@to", to)];
@@ -294,7 +293,6 @@ public abstract partial class SqlBreachDatabase
             """, parameters);
     }
 
-    // Deletes a breach that a load was moved from, unless it has other loads or notifications.
     private static Task<int> DeleteEmptyBreachAsync(ISqlSession session, int from, int to) => session.ExecuteAsync("""
         DELETE FROM dbo.breaches
         WHERE breach_key = @from AND breach_key <> @to AND NOT EXISTS (SELECT 1 FROM dbo.loads WHERE breach = @from)
@@ -324,7 +322,7 @@ public abstract partial class SqlBreachDatabase
         await RaiseHighestAsync(session, new StoreIds(id.Value, 0));
     }
 
-    // Fails a load that isn't done. A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
+    // A load that was restarted keeps that as its reason; it resumes in the state of the first failure.
     private static Task<int> FailAsync(
         ISqlSession session, LoadId load, string error, bool onlyFirst = false, string? owner = null, bool superseded = false) =>
         session.ExecuteAsync($"""
@@ -356,7 +354,6 @@ public abstract partial class SqlBreachDatabase
             row.Boolean("superseded"), row.Boolean("removing")),
         OfLoad(load));
 
-    // Throws if the load can't be resumed under its own id.
     private static void RefuseStopped(LoadId load, LoadFacts facts)
     {
         if (facts.RestartedAs is { } restarted)

@@ -83,14 +83,12 @@ public abstract partial class SqlBreachDatabase
     /// <summary>Adds notifications of a load's accounts in whole domains, for subscriptions from one id to another.</summary>
     private protected abstract Task NotifyDomainsAsync(ISqlSession session, LoadId load, long first, long last);
 
-    /// <summary>Claims a range for matching.</summary>
     /// <returns>False if another process has matched it, or the load isn't matching.</returns>
     private protected static async Task<bool> TryAdvanceMatchAsync(ISqlSession session, LoadId load, long after, long upTo) =>
         await session.ExecuteAsync(
             "UPDATE dbo.loads SET matched_position = @upTo WHERE id = @load AND matched_position = @after AND state = 'matching'",
             OfLoad(load), BigInt("@after", after), BigInt("@upTo", upTo)) == 1;
 
-    /// <summary>Records progress, and renews the load's lease if it has an owner.</summary>
     private protected static Task<int> RecordProgressAsync(ISqlSession session, LoadId load, TimeSpan lease) => session.ExecuteAsync(
         "UPDATE dbo.loads SET attempts = 0, lease_expires_at = CASE WHEN owner IS NOT NULL THEN @until END WHERE id = @load",
         OfLoad(load), FromNow("@until", lease));
@@ -191,10 +189,9 @@ public abstract partial class SqlBreachDatabase
         return taken;
     }
 
-    // Adds notifications for the next subscriptions to whole domains. Returns the number of subscription ids that were checked.
+    // Returns the number of subscription ids that were checked.
     private async Task<int> NotifyNextDomainsAsync(ISqlSession session, LoadId load, int limit)
     {
-        // Skip to the next existing subscription.
         var next = await session.NumberAsync("""
             SELECT MIN(s.id) FROM dbo.subscribers s WHERE s.id > (SELECT told_subscriber FROM dbo.loads WHERE id = @load)
                 AND s.id <= (SELECT last_subscriber FROM dbo.loads WHERE id = @load)
@@ -224,8 +221,7 @@ public abstract partial class SqlBreachDatabase
         await RaiseJournalVersionAsync(session, "loads", "id = @load", OfLoad(load));
     }
 
-    // Numbers notifications that have no number; the others keep theirs, because their messages may be in flight. Returns how many were
-    // numbered.
+    // Numbered notifications keep their numbers, because their messages may be in flight. Returns how many were numbered.
     private Task<int> NumberNotificationsAsync(ISqlSession session, LoadId load, int limit) => session.ExecuteAsync($"""
         UPDATE dbo.notifications SET number = numbered.place
         FROM (

@@ -174,13 +174,10 @@ public abstract partial class SqlBreachDatabase
             && await session.ExecuteAsync($"UPDATE dbo.loads SET state = 'done', finished_at = @now WHERE {Ready}", OfLoad(load)) == 1;
     }, cancellationToken);
 
-    /// <summary>Ends the delay of open notifications that were deferred.</summary>
     private protected abstract Task EndDelaysAsync(ISqlSession session, IEnumerable<long> notifications);
 
-    /// <summary>Returns the SQL of a time plus milliseconds.</summary>
     private protected abstract string AddMillisecondsSql(string time, string milliseconds);
 
-    /// <summary>Returns the SQL of the milliseconds from now until a time.</summary>
     private protected abstract string MillisecondsUntilSql(string time);
 
     // Reserves time at the system's mail rate, from when it is free. One statement reads and updates the one row: a concurrent caller
@@ -199,13 +196,11 @@ public abstract partial class SqlBreachDatabase
         return (reserved, startsIn > TimeSpan.Zero ? startsIn : TimeSpan.Zero);
     }
 
-    // Returns whether a load's mails may be sent: it is notifying, and its breach isn't hidden.
     private static Task<bool> MaySendAsync(ISqlSession session, LoadId load) => session.AnyAsync("""
         SELECT 1 FROM dbo.loads l JOIN dbo.breaches b ON b.breach_key = l.breach
         WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
         """, OfLoad(load));
 
-    // Ends or defers a notification, and checks whether the next one may be sent.
     private Task<NotificationOutcome> EndAsync(
         long notification, string set, CancellationToken cancellationToken, string? unknown, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(async (session, inDoubt) =>

@@ -67,8 +67,7 @@ public abstract partial class SqlBreachDatabase
         return true;
     }, cancellationToken);
 
-    // Finds another load of the breach that was recovered from the journal, which doesn't record who was notified. Returns null if
-    // there is none.
+    // A load of the breach that was recovered from the journal, which doesn't record who was notified. Null if there is none.
     private static Task<LoadId?> FindRecoveredAsync(ISqlSession session, LoadId load) => session.LoadAsync($"""
         SELECT MIN(r.id) FROM dbo.loads l JOIN dbo.loads r ON r.breach = l.breach AND r.id <> l.id
         WHERE l.id = @load AND {IsRecovered}
@@ -95,7 +94,7 @@ public abstract partial class SqlBreachDatabase
             throw Refusals.VersionTaken(load.Load, other);
     }
 
-    // Adds or updates a breach. Returns whether anything in it was older than the journal.
+    // Returns whether anything in the breach was older than the journal.
     private static async Task<bool> RecoverBreachAsync(ISqlSession session, BreachRecovery logged)
     {
         var added = await AddBreachAsync(session, logged.Name);

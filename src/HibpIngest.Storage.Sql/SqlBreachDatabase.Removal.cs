@@ -7,7 +7,6 @@ public abstract partial class SqlBreachDatabase
     /// <summary>The first position of a load <c>l</c> whose row still exists; past the last one if none does.</summary>
     private protected abstract string FirstRow { get; }
 
-    /// <summary>Condition on a row: it belongs to the load.</summary>
     private protected abstract string RowsOfLoad { get; }
 
     public Task<IReadOnlyList<LoadRemoval>> BeginRemovalAsync(string breach, CancellationToken cancellationToken) =>
@@ -84,7 +83,7 @@ public abstract partial class SqlBreachDatabase
         row.Load("id"), row.Int32("mark"), row.Boolean("shares_mark"), row.Int64("first_row"), row.Int64("last_position"),
         row.Boolean("purging"), row.TextOrNull("removal_token"));
 
-    // Unpublishes a breach, whose row and loads' rows are locked, and marks its loads as being removed.
+    // The breach's row and its loads' rows are locked.
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
     {
         var open = Limit("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");

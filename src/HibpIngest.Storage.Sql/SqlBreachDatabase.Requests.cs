@@ -160,7 +160,6 @@ public abstract partial class SqlBreachDatabase
     private static Task<bool> IsAppliedAsync(ISqlSession session, Guid command) =>
         session.AnyAsync("SELECT 1 FROM dbo.commands WHERE id = @id", Id("@id", command));
 
-    /// <summary>Returns the mail of a command that was applied before.</summary>
     /// <returns>Null if it was sent, or its subscription is gone.</returns>
     private static Task<MailDue?> FindDueAsync(ISqlSession session, Guid command) => session.FirstAsync(
         """

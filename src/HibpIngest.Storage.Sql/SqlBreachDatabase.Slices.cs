@@ -29,7 +29,6 @@ public abstract partial class SqlBreachDatabase
 
     private const string WrittenLoad = $"EXISTS (SELECT 1 FROM dbo.loads l WHERE l.id = @load AND {MayBeWritten})";
 
-    // Condition on a slice: it belongs to an owner, and is not done.
     private const string Held = "load_id = @load AND number = @slice AND state <> 'done' AND owner = @owner";
 
     private const string KeepProgress = """
@@ -211,7 +210,6 @@ public abstract partial class SqlBreachDatabase
         }
     }
 
-    /// <summary>Updates the one slice that meets a condition.</summary>
     /// <returns>The slice before the update; null if none meets it.</returns>
     private protected abstract Task<SliceBefore?> UpdateSliceAsync(
         ISqlSession session, string set, string condition, Parameter[] parameters);
@@ -237,6 +235,5 @@ public abstract partial class SqlBreachDatabase
                 """),
             ReadSlice, cancellationToken, FromNow("@since", -age), BigInt("@limit", limit));
 
-    /// <summary>A slice before its attempt was started or completed.</summary>
     private protected sealed record SliceBefore(SliceState State, int Attempts);
 }

@@ -83,7 +83,6 @@ public abstract partial class SqlBreachDatabase
         return new SubscribersRemoved(subscriptions, notifications);
     }
 
-    /// <summary>Deletes subscriptions, and their notifications.</summary>
     private static async Task<SubscribersRemoved> DeleteSubscribersAsync(
         ISqlSession session, string condition, params Parameter[] parameters)
     {

@@ -143,7 +143,6 @@ public abstract partial class SqlBreachDatabase : IBreachDatabase
     private Task WriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteAsync(session => session.ExecuteAsync(sql, parameters), cancellationToken);
 
-    // Returns whether the statement changed exactly one row.
     private Task<bool> TryWriteAsync(string sql, CancellationToken cancellationToken, params Parameter[] parameters) =>
         WriteAsync(async session => await session.ExecuteAsync(sql, parameters) == 1, cancellationToken);
 

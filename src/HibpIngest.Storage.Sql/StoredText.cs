@@ -34,7 +34,6 @@ internal static class StoredText
     public static BreachMetadata Merge(ReadOnlyMemory<byte> document, BreachMetadata before, bool byOperator) =>
         byOperator ? BreachMetadata.Parse(document, before) : BreachMetadata.Merge(document, before);
 
-    // Why a load is held.
     public const string HeldBeforeRequeue = "it was held before its slices were requeued";
 
     public const string HeldAfterPurge = "its slices were requeued after its rows were purged, and it had unsent mails";
@@ -47,9 +46,7 @@ internal static class StoredText
         $"load {load} of its breach was recovered from the journal, which doesn't record who was notified: "
         + "hibp mail release releases the mails";
 
-    /// <summary>
-    /// Returns a subscription as it is stored: trimmed and lower-case, with an empty domain for the subscriber's own address.
-    /// </summary>
+    /// <summary>Trimmed and lower-case, with an empty domain for the subscriber's own address.</summary>
     public static (string Email, string Domain) Normalise(Subscription subscription) =>
         (subscription.Email.Trim().ToLowerInvariant(), subscription.Domain?.Trim().ToLowerInvariant() ?? "");
 

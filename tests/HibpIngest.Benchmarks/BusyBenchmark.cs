@@ -97,7 +97,7 @@ internal sealed class BusyBenchmark(string folder)
                 {
                     // Out of time; the writes of unfinished slices aren't counted.
                 }
-                catch (StoreUnavailableException)
+                catch (UnavailableException)
                 {
                     Interlocked.Increment(ref deferred);
                     queue.Enqueue(slice);

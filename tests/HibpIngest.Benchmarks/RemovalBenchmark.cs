@@ -14,7 +14,7 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>
 /// Measures removing a breach from one emulator, where half of the accounts are in another breach as well: by its rows,
-/// and by a walk over the table with its rows purged.
+/// and by a scan of the table with its rows purged.
 /// </summary>
 internal static class RemovalBenchmark
 {
@@ -43,7 +43,7 @@ internal static class RemovalBenchmark
             var began = Stopwatch.GetTimestamp();
             var removed = await context.Get<RemoveBreach>().RunAsync(load.Breach, null, CancellationToken.None);
             var took = Stopwatch.GetElapsedTime(began);
-            var how = purged ? "by walking the table" : "by their rows";
+            var how = purged ? "by scanning the table" : "by their rows";
             var rate = removed.Entities / took.TotalSeconds;
             Console.WriteLine($"removed {removed.Entities:N0} accounts {how} in {took.TotalSeconds:F1} s: {rate:N0} a second");
             requests.Print(took);

@@ -85,7 +85,7 @@ public sealed partial class SqlServerBreachDatabaseTests
                             "Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
                 },
             });
-        await Assert.ThrowsAsync<StoreUnavailableException>(
+        await Assert.ThrowsAsync<UnavailableException>(
             () => slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None));
         Assert.Equal([3_000, 1_500, 1_000], copies);
         Assert.Equal((0, 0), (await CountAsync("rows"), (await Database.GetLoadAsync(load.Id, None))!.LastPosition));
@@ -123,7 +123,7 @@ public sealed partial class SqlServerBreachDatabaseTests
                 RetryFor = TimeSpan.FromMilliseconds(300),
                 BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
             });
-        await Assert.ThrowsAsync<StoreUnavailableException>(
+        await Assert.ThrowsAsync<UnavailableException>(
             () => down.CommitBatchAsync(load.Id, Me, Many(3_001, 10), 10_000, new LoadCheckpoint(), false, Lease, None));
         await HoldsAsync(load.Id, 3_000);
     }

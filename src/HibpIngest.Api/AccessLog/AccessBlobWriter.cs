@@ -23,7 +23,6 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private bool _isInDoubt;
     private Task _ending = Task.CompletedTask;
 
-    /// <summary>Appends a frame and returns when it is durable.</summary>
     /// <exception cref="HibpException">The outcome is unknown: the same frame must be passed again before another one.</exception>
     public async Task AppendAsync(ReadOnlyMemory<byte> frame, CancellationToken cancellationToken)
     {
@@ -97,7 +96,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
         }
         if (await blobs.AppendAsync(name, 0, _routes, cancellationToken) != BlockAppend.Appended)
         {
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"access log blob '{name}' is new but not empty: another process appended to it; the next attempt uses another blob");
         }
         (_name, _hour, _position, _blocks) = (name, hour, _routes.Length, 1);
@@ -106,7 +105,7 @@ internal sealed class AccessBlobWriter(IAccessBlobs blobs, Guid instance, IReadO
     private async Task BeginAsync(string name, CancellationToken cancellationToken)
     {
         if (!await blobs.BeginAsync(name, cancellationToken))
-            throw new StoreUnavailableException($"blob '{name}' already exists");
+            throw new UnavailableException($"blob '{name}' already exists");
     }
 
     /// <summary>Returns whether the frame is at the position of the append: its process and first record's number identify it.</summary>

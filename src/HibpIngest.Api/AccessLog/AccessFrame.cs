@@ -19,7 +19,6 @@ public static class AccessFrame
     /// <summary>Flag of a record that was durable before its request was answered.</summary>
     internal const byte Durable = 1;
 
-    /// <summary>Status of a request that was refused because its record wasn't durable.</summary>
     internal const ushort NotDurableStatus = 503;
 
     private const uint Magic = 0x31434148; // HAC1
@@ -34,7 +33,6 @@ public static class AccessFrame
         public const int Instance = 24;
     }
 
-    /// <summary>Offsets within a record.</summary>
     internal static class RecordOffset
     {
         public const int Duration = 8;
@@ -76,7 +74,6 @@ public static class AccessFrame
         return bytes;
     }
 
-    /// <summary>Returns the frame that a blob ends with.</summary>
     /// <param name="instance">The process that ends it: its writer, or another one if the writer has died.</param>
     internal static byte[] End(Guid instance)
     {
@@ -107,7 +104,6 @@ public static class AccessFrame
         BinaryPrimitives.ReadUInt16LittleEndian(from[RecordOffset.Route..]),
         BinaryPrimitives.ReadUInt16LittleEndian(from[RecordOffset.Status..]), (ClientKind)from[RecordOffset.Client]);
 
-    /// <returns>Null if it is no frame header.</returns>
     internal static AccessFrameHeader? ReadHeader(ReadOnlySpan<byte> header)
     {
         if (header.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(header) != Magic)

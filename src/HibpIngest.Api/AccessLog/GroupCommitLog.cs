@@ -131,7 +131,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         return new AccessLogDownException(_down ?? UnexpectedError.Stopped);
     }
 
-    /// <summary>Waits until there is room or the log is down: the store is slower than the requests.</summary>
     private async Task WaitForRoomAsync(AccessRecord record)
     {
         while (true)
@@ -177,7 +176,6 @@ public sealed partial class GroupCommitLog : IAccessLog, IAsyncDisposable
         await _blob.EndAsync(_giveUp.Token);
     }
 
-    /// <summary>Retries until the current group is durable or the log ends.</summary>
     private async Task CommitAsync(ulong first)
     {
         while (true)

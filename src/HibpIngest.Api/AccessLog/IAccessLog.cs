@@ -4,7 +4,7 @@ namespace HibpIngest.Api.AccessLog;
 public interface IAccessLog
 {
     /// <summary>Completes when the record is durable; the response may be sent then.</summary>
-    /// <exception cref="StoreUnavailableException">The record isn't durable. The caller must answer 503, which the log records
+    /// <exception cref="UnavailableException">The record isn't durable. The caller must answer 503, which the log records
     /// too.</exception>
     ValueTask AppendAsync(in AccessRecord record);
 
@@ -30,7 +30,7 @@ public readonly record struct AccessRecord(
 }
 
 /// <summary>The access log can't be written, so a request that must be logged before it is answered is refused.</summary>
-public sealed class AccessLogDownException(string reason) : StoreUnavailableException($"the access log can't be written: {reason}")
+public sealed class AccessLogDownException(string reason) : UnavailableException($"the access log can't be written: {reason}")
 {
     public static readonly TimeSpan RetryAfter = TimeSpan.FromSeconds(2);
 }

@@ -6,10 +6,7 @@ using Microsoft.Extensions.Primitives;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>
-/// Authenticates callers by their API key. An uncached key is looked up, at most as often as <see cref="RequestLimits"/> lets one network
-/// guess keys.
-/// </summary>
+/// <summary>Looks up an uncached key at most as often as <see cref="RequestLimits"/> lets one network guess keys.</summary>
 internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, ApiOptions options, TestAccounts? tests = null)
 {
     public static ErrorResponse RefusalOf(HttpContext context) =>
@@ -75,7 +72,6 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
     }
 }
 
-/// <summary>The authentication scheme of API keys. A challenge sends the error that <see cref="ApiKeyAuthentication"/> recorded.</summary>
 internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions> schemes, ApiKeyAuthentication authentication)
     : AuthenticationHandler<AuthenticationSchemeOptions>(schemes, NullLoggerFactory.Instance, UrlEncoder.Default)
 {

@@ -3,7 +3,7 @@ using Microsoft.AspNetCore.Authentication;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>The caller of a route that takes a key. There is one instance for each cached key, shared by its requests.</summary>
+/// <summary>There is one instance for each cached key, shared by its requests.</summary>
 internal sealed class Caller : ClaimsPrincipal
 {
     public static readonly Caller Anybody = new(null);
@@ -12,11 +12,10 @@ internal sealed class Caller : ClaimsPrincipal
         : base(new ClaimsIdentity(ApiKeyHandler.SchemeName)) =>
         (Key, Result) = (key, AuthenticateResult.Success(new AuthenticationTicket(this, ApiKeyHandler.SchemeName)));
 
-    /// <summary>The caller's key. Null if no key is required.</summary>
+    /// <summary>Null if no key is required.</summary>
     public ApiKey? Key { get; }
     public AuthenticateResult Result { get; }
 
-    /// <summary>Returns the caller of a request; <see cref="Anybody"/> if the route takes no key.</summary>
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;
 
     public bool Owns(string domain) => Key is null || Key.Domains.Contains(domain, StringComparer.Ordinal);

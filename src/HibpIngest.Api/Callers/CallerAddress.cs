@@ -13,7 +13,6 @@ internal static class CallerAddress
     /// Returns the connection's peer or, with <paramref name="proxies"/> trusted proxies, that entry of X-Forwarded-For, counted from the
     /// right: the client can forge the entries to its left.
     /// </summary>
-    /// <returns>Null if not known.</returns>
     public static IPAddress? Of(HttpContext context, int proxies)
     {
         var peer = context.Connection.RemoteIpAddress;
@@ -34,7 +33,6 @@ internal static class CallerAddress
         return Convert.ToHexString(bytes, 0, address.AddressFamily == AddressFamily.InterNetwork ? Ipv4Bytes : Ipv6Bytes);
     }
 
-    /// <summary>Parses an address with or without a port.</summary>
     private static IPAddress? Parse(string entry) =>
         IPAddress.TryParse(entry, out var address) ? address : IPEndPoint.TryParse(entry, out var end) ? end.Address : null;
 }

@@ -6,7 +6,6 @@ namespace HibpIngest.Api.Callers;
 /// <summary>Limits on the requests that people's browsers send from one network. Per process: N processes allow N times as much.</summary>
 internal static class NetworkLimits
 {
-    /// <summary>Policy of the search page's requests.</summary>
     public const string Search = "search";
 
     /// <summary>Policy of requests that cause a mail.</summary>

@@ -2,15 +2,11 @@ using System.Threading.RateLimiting;
 
 namespace HibpIngest.Api.Callers;
 
-/// <summary>
-/// Limits the request rate of each key, and the wrong keys that a network may try. Limits apply per process: N instances allow N times as
-/// much.
-/// </summary>
+/// <summary>Limits apply per process: N instances allow N times as much.</summary>
 internal sealed class RequestLimits : IDisposable
 {
     public const string PolicyName = "key";
 
-    /// <summary>Wrong keys that a network may send per minute.</summary>
     public const int MaxWrongKeysPerMinute = 60;
 
     // Each lookup in progress may turn out to be of a wrong key, so this bounds the permits that FindWait must keep free.
@@ -37,9 +33,7 @@ internal sealed class RequestLimits : IDisposable
     public static TimeSpan RetryAfter(RateLimitLease lease) =>
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
-    /// <summary>
-    /// Returns how long a network must wait before it may try another uncached key. Called by a request that holds a lookup lease.
-    /// </summary>
+    /// <summary>Must be called while the request holds a lookup lease.</summary>
     /// <returns>Null if it may try now.</returns>
     /// <remarks>
     /// Every lookup in progress may turn out to be of a wrong key, so one whole permit must be available for each. Acquiring 0 permits
@@ -53,7 +47,6 @@ internal sealed class RequestLimits : IDisposable
 
     public void CountWrongKey(string network) => _wrong.AttemptAcquire(network).Dispose();
 
-    /// <summary>Acquires a lease for a key lookup; the caller disposes it.</summary>
     /// <returns>A lease whose IsAcquired is false if too many requests are waiting.</returns>
     public ValueTask<RateLimitLease> AcquireLookupAsync(string network, CancellationToken cancellationToken) =>
         _lookUps.AcquireAsync(network, 1, cancellationToken);
@@ -64,7 +57,6 @@ internal sealed class RequestLimits : IDisposable
         _lookUps.Dispose();
     }
 
-    /// <summary>Refills one permit at a time, evenly over the minute.</summary>
     private static TokenBucketRateLimiterOptions PerMinute(int permits, int burst) => new()
     {
         TokenLimit = burst,

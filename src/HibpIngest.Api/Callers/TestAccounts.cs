@@ -40,7 +40,6 @@ internal sealed class TestAccounts
         ["unverified-breach"] = Of("Unverified"),
     };
 
-    /// <summary>Returns whether an account is a test account, which any well-formed key may look up.</summary>
     public static bool IsOne(string account) => account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase);
 
     /// <returns>The breaches of the test account; null if it isn't one.</returns>

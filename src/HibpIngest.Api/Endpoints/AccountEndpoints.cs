@@ -42,10 +42,7 @@ internal sealed class AccountEndpoints(BreachedAccounts accounts, TestAccounts? 
             [.. found.Select(breach => truncateResponse?.Value == false ? breach.Json.Identity : breach.NameJson)]);
     }
 
-    /// <summary>
-    /// Responds that there are no pastes. A client that requests breaches and pastes treats a 404 as "none", and any other error as a
-    /// failure.
-    /// </summary>
+    /// <summary>A client that requests breaches and pastes treats a 404 as "none", and any other error as a failure.</summary>
     private static IResult PasteAccount(HttpContext context) =>
         IsPlausible(ApiRoute.ParameterOf(context).Trim()) ? ErrorResponse.NotFound : NoAccount;
 

@@ -12,7 +12,6 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 {
     private readonly List<ApiRoute> _mapped = [];
 
-    /// <summary>Maps an endpoint. A GET route also accepts HEAD.</summary>
     public RouteHandlerBuilder Map(string method, string template, RouteAccess access, Delegate handler)
     {
         var route = new ApiRoute(template, access, method == HttpMethods.Get ? [HttpMethods.Get, HttpMethods.Head] : [method]);
@@ -39,7 +38,6 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
     public RouteHandlerBuilder Get(string template, RouteAccess access, Delegate handler) =>
         Map(HttpMethods.Get, template, access, handler);
 
-    /// <summary>Maps a health probe, which runs the checks that a predicate selects.</summary>
     public IEndpointConventionBuilder Probe(string template, Func<HealthCheckRegistration, bool> isMade)
     {
         var route = new ApiRoute(template, RouteAccess.Open, [HttpMethods.Get, HttpMethods.Head]) { IsProbe = true };
@@ -76,11 +74,9 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
 
 internal static class ApiRouteConventions
 {
-    /// <summary>Requires a key with a scope, and applies the key's rate limit.</summary>
     public static RouteHandlerBuilder Requires(this RouteHandlerBuilder endpoint, KeyScopes scope) =>
         endpoint.RequireAuthorization(KeyPolicies.Of(scope)).RequireRateLimiting(RequestLimits.PolicyName);
 
-    /// <summary>Changes the endpoint's <see cref="ApiRoute"/>.</summary>
     public static RouteHandlerBuilder With(this RouteHandlerBuilder endpoint, Func<ApiRoute, ApiRoute> change)
     {
         endpoint.Add(builder => builder.Metadata.Add(change(RouteOf(builder))));

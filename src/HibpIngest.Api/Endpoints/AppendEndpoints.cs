@@ -3,7 +3,6 @@ using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>POST /append and /append/confirm: clients submit password hashes, which are added after confirmation.</summary>
 internal sealed class AppendEndpoints(SubmitAppends appends, TimeProvider time) : IApiEndpoints, IDisposable
 {
     /// <summary>Owner of transactions under --open, where requests have no key.</summary>

@@ -3,7 +3,6 @@ using System.Text.Json;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>Endpoints with all accounts of a domain, for its owner.</summary>
 internal sealed class DomainEndpoints(BreachedAccounts accounts, DomainSizes sizes, IOptions<WebOptions> options) : IApiEndpoints
 {
     private const int FlushBytes = 32 * 1024;

@@ -3,10 +3,7 @@ using HibpIngest.People;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>
-/// Endpoints by which the owner of an API key proves a domain in its DNS or by mail. The web app may not change keys: it looks the record
-/// up to answer at once, and queues a command for the pipeline, which looks it up again.
-/// </summary>
+/// <summary>The web app may not change keys: it checks a record to answer at once, and the pipeline checks it again.</summary>
 internal sealed class DomainVerificationEndpoints(IDomainRecords records, CommandSender commands, TimeProvider time) : IApiEndpoints
 {
     private const int MaxBodyBytes = 4_096;

@@ -1,6 +1,5 @@
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>Serves the logos of breaches; a default logo for a breach without one.</summary>
 internal sealed class LogoEndpoints(CatalogueReader catalogue, LogoReader logos) : IApiEndpoints
 {
     private const string Extension = ".png";

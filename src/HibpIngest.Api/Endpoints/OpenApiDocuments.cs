@@ -4,7 +4,6 @@ using Microsoft.OpenApi;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>Generates the OpenAPI document from the endpoints' metadata.</summary>
 internal static class OpenApiDocuments
 {
     public const string Route = "/openapi/v3.json";

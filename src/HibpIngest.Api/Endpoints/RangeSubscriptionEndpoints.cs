@@ -4,7 +4,6 @@ using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Api.Endpoints;
 
-/// <summary>Endpoints for the hash prefixes that a callback client watches. All responses are JSON except the bitmap.</summary>
 internal sealed class RangeSubscriptionEndpoints(RangeSubscriptions subscriptions, TimeProvider time) : IApiEndpoints, IDisposable
 {
     private const string Json = "application/json";

@@ -15,7 +15,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
     private CatalogueBlob? _ids;
     private CatalogueBlob? _breaches;
 
-    protected override StoreUnavailableException NotRead() => new("the catalogue of breaches has not been read yet");
+    protected override UnavailableException NotRead() => new("the catalogue of breaches has not been read yet");
 
     protected override void OnDown(string reason) => LogDown(reason);
 
@@ -24,7 +24,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
     protected override async Task<CatalogueSnapshot> ReadAsync(CatalogueSnapshot? known, CancellationToken cancellationToken)
     {
         var ids = await ReadAsync(CatalogueDocuments.Ids, _ids, cancellationToken)
-            ?? throw new StoreUnavailableException("the catalogue of breaches is not published yet: run 'hibp catalogue publish'");
+            ?? throw new UnavailableException("the catalogue of breaches is not published yet: run 'hibp catalogue publish'");
         // breaches.json is read after ids.json, which is written last: so breaches.json has the same version, or a newer one whose
         // ids.json follows. It may also change alone, for example if the links to logos change.
         var breaches = await RequireAsync(CatalogueDocuments.Breaches, _breaches, cancellationToken);
@@ -54,7 +54,7 @@ public sealed partial class CatalogueReader(ICatalogueBlobs blobs, TimeProvider 
 
     private async Task<CatalogueBlob> RequireAsync(string name, CatalogueBlob? known, CancellationToken cancellationToken) =>
         await ReadAsync(name, known, cancellationToken)
-        ?? throw new StoreUnavailableException($"{name} is missing in the catalogue: run 'hibp catalogue publish' to write it again");
+        ?? throw new UnavailableException($"{name} is missing in the catalogue: run 'hibp catalogue publish' to write it again");
 
     [LoggerMessage(EventIds.CatalogueReaderRead, LogLevel.Information, "catalogue: version {Version} read ({Breaches} breaches)")]
     private partial void LogRead(long version, int breaches);

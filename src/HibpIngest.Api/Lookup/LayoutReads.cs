@@ -101,7 +101,7 @@ internal sealed partial class ReadLayoutCache(IReadLayout register, IStorageAcco
         }
     }
 
-    protected override StoreUnavailableException NotRead() => new("the layout that is read is not known yet");
+    protected override UnavailableException NotRead() => new("the layout that is read is not known yet");
 
     protected override void OnDown(string reason) => LogDown(reason);
 

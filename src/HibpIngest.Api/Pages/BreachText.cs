@@ -3,10 +3,8 @@ using System.Text;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>The words in which pages describe a breach.</summary>
 internal static class BreachText
 {
-    /// <summary>Returns the first letters of a title's first two words, for the badge of a breach; never empty.</summary>
     public static string Initials(string title)
     {
         var words = title.Split([' ', '-', '.', '_'], StringSplitOptions.RemoveEmptyEntries)

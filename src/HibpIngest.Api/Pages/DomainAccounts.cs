@@ -3,7 +3,6 @@ using System.Text;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>Reads the accounts of a domain for its owner's page.</summary>
 internal sealed class DomainAccountsReader(BreachedAccounts accounts, DomainSizes sizes)
 {
     private const int FlushBytes = 32 * 1024;
@@ -31,7 +30,6 @@ internal sealed class DomainAccountsReader(BreachedAccounts accounts, DomainSize
             .ThenBy(one => one.Breach.Title, StringComparer.OrdinalIgnoreCase)]);
     }
 
-    /// <summary>Writes a line for each account and breach.</summary>
     public async Task WriteCsvAsync(string domain, PipeWriter body, CancellationToken cancellationToken)
     {
         Encoding.UTF8.GetBytes("email,breach,date\r\n", body);

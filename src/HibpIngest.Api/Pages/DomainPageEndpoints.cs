@@ -4,10 +4,7 @@ using Microsoft.AspNetCore.Components;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>
-/// Pages on which somebody proves a domain, and on which its owner sees its accounts after a login by mail. The pipeline checks every proof
-/// itself; these pages look a TXT record up only to answer at once.
-/// </summary>
+/// <summary>The pipeline checks every proof itself; these pages look a TXT record up only to answer at once.</summary>
 internal sealed class DomainPageEndpoints(
     PageRenderer pages, CommandSender commands, DomainSessions sessions, IDomainRecords records, DomainAccountsReader accounts,
     TimeProvider time) : IApiEndpoints
@@ -29,7 +26,6 @@ internal sealed class DomainPageEndpoints(
             routes.Map(HttpMethods.Post, path, RouteAccess.Form, handler).AsPage(name).RequireRateLimiting(NetworkLimits.Subscribe);
     }
 
-    /// <summary>Queues the request for a domain, or shows what has to be published first.</summary>
     private async Task RequestAsync(HttpContext context, CancellationToken cancellationToken)
     {
         var form = await PageForm.ReadAsync(context, time);

@@ -23,7 +23,6 @@ internal sealed class DomainSessions(PageKey key, ISignIns signIns, TimeProvider
     private static readonly CookieOptions Options =
         new() { HttpOnly = true, Secure = true, SameSite = SameSiteMode.Strict, Path = "/", IsEssential = true };
 
-    /// <summary>Uses a link, and sets the cookie.</summary>
     /// <returns>False if the link was used, or has expired.</returns>
     public async Task<bool> TryBeginAsync(HttpContext context, string secret, CancellationToken cancellationToken)
     {
@@ -44,7 +43,6 @@ internal sealed class DomainSessions(PageKey key, ISignIns signIns, TimeProvider
             Name, Base64Url.EncodeToString([.. signature, .. content]), new CookieOptions(Options) { MaxAge = ValidFor });
     }
 
-    /// <returns>The domain. Null if nobody has signed in, or the session has expired.</returns>
     public string? DomainOf(HttpContext context)
     {
         if (context.Request.Cookies[Name] is not { Length: < 1_000 } text || !Base64Url.IsValid(text, out var length)

@@ -8,7 +8,6 @@ using Microsoft.AspNetCore.Components;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>The pages that anybody may read: search, breaches, privacy, and the feed of new breaches.</summary>
 internal sealed class PageEndpoints(
     PageRenderer pages, PageTickets tickets, CatalogueReader catalogue, LayoutReads layouts, IPasswordRanges passwords, ApiOptions options)
     : IApiEndpoints

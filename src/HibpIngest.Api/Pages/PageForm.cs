@@ -3,7 +3,6 @@ using Microsoft.AspNetCore.WebUtilities;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>The fields of a form that a person sent.</summary>
 internal static class PageForm
 {
     public const int MaxBodyBytes = 4_096;

@@ -12,6 +12,5 @@ internal static class PageText
 
     public static string Format(string name, params object[] values) => string.Format(CultureInfo.InvariantCulture, Get(name), values);
 
-    /// <returns>Null if there is no such text.</returns>
     public static string? Find(string name) => Texts.GetString(name, CultureInfo.CurrentUICulture);
 }

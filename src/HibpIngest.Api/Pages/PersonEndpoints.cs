@@ -5,12 +5,9 @@ using Microsoft.AspNetCore.Components;
 
 namespace HibpIngest.Api.Pages;
 
-/// <summary>
-/// Pages on which people subscribe, unsubscribe and opt out. A GET changes nothing, since mail scanners follow links.
-/// </summary>
+/// <summary>A GET changes nothing, since mail scanners follow links.</summary>
 internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands, TimeProvider time) : IApiEndpoints
 {
-    /// <summary>Name of the query parameter that holds a link's token.</summary>
     public const string TokenName = "t";
 
     private static readonly ErrorResponse BadJson = new(
@@ -46,7 +43,6 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
     private static void MapForm(ApiRoutes routes, string path, Func<HttpContext, CancellationToken, Task> answer) => routes
         .Map(HttpMethods.Post, $"/{path}", RouteAccess.Form, answer).AsPage($"{path} form").RequireRateLimiting(NetworkLimits.Subscribe);
 
-    /// <summary>Reads the form or JSON of a request that causes a mail, and queues it.</summary>
     private async Task RequestAsync<TPage>(
         HttpContext context, Func<PersonDocument, (CommandKind, OptOutLevel)?> wantedBy, string done, CancellationToken cancellationToken)
         where TPage : IComponent
@@ -121,7 +117,6 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
         }
     }
 
-    /// <summary>Effect of a link once it is confirmed.</summary>
     private sealed record Link(LinkPurpose Purpose, CommandKind Kind, OptOutLevel Level = OptOutLevel.None);
 }
 

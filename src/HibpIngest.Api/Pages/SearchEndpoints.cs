@@ -15,7 +15,6 @@ internal sealed class SearchEndpoints(
 {
     public const string TicketHeader = "x-page-ticket";
 
-    /// <summary>Responses have a multiple of this length.</summary>
     public const int PaddedTo = 4_096;
 
     private static readonly ErrorResponse NotAPage = new(403, "Only a page of this server searches here; programs use the API");

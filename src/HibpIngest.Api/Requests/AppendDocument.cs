@@ -17,11 +17,9 @@ internal sealed class AppendDocument
     /// <summary>Maximum count of one row: a larger one would most likely be a mistake, which could never be undone.</summary>
     public const int MaxOfARow = 1_000_000;
 
-    /// <summary>SHA-1 hashes, in the order of the request.</summary>
     public List<HashCount> Sha1 { get; } = [];
     public List<HashCount> Ntlm { get; } = [];
 
-    /// <returns>The first error. Null if there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out AppendDocument document)
     {
         document = new AppendDocument();

@@ -9,7 +9,6 @@ internal static class BodyJson
 {
     public delegate ErrorResponse? Reading(ref Utf8JsonReader reader);
 
-    /// <summary>Reads the whole body.</summary>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, Reading reading)
     {
         if (json.StartsWith("\uFEFF"u8))
@@ -37,6 +36,5 @@ internal static class BodyJson
         }
     }
 
-    /// <summary>Returns the error for a body that is no JSON, or not the expected JSON.</summary>
     public static ErrorResponse Unexpected(string found) => new(400, $"Unable to parse JSON: {found}");
 }

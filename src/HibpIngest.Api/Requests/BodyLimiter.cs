@@ -30,7 +30,6 @@ internal sealed class BodyLimiter(int maxConcurrency, string activity, TimeProvi
         new(413, string.Create(CultureInfo.InvariantCulture, $"The body must have at most {maxBytes} bytes: send it in several parts"));
 
     /// <summary>Reads a short JSON body, which doesn't count towards the limit.</summary>
-    /// <returns>The error. Null if the body was read.</returns>
     public static async Task<ErrorResponse?> ReadShortAsync(
         HttpContext context, int maxBytes, TimeProvider time, Func<ReadOnlySpan<byte>, ErrorResponse?> read)
     {

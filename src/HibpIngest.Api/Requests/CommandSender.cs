@@ -3,18 +3,13 @@ using HibpIngest.People;
 
 namespace HibpIngest.Api.Requests;
 
-/// <summary>
-/// Seals the commands that people send (subscribe, unsubscribe, hide) and queues them for the pipeline. The web app can't look up a
-/// subscriber, so every caller gets the same response in the same time.
-/// </summary>
+/// <summary>The web app can't look up a subscriber, so every caller gets the same response in the same time.</summary>
 internal sealed class CommandSender(IMessageQueues queues, ApiOptions options, TimeProvider time)
 {
     private readonly CommandSealer _sealer = CommandSealer.Parse(options.Web.CommandPublicKey!);
 
-    /// <summary>Signs and checks links and records.</summary>
     public LinkTokens Links { get; } = LinkTokens.Parse(options.Web.LinkKeys)!;
 
-    /// <summary>Queues a command with a new id, the current time and the caller's network.</summary>
     /// <exception cref="HibpException">The queue can't be reached; the caller gets a page or an error that says so.</exception>
     public Task SendAsync(HttpContext context, PersonCommand command, CancellationToken cancellationToken) => queues.SendAsync(
         CommandMessage.Of(

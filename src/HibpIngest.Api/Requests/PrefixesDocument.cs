@@ -46,7 +46,6 @@ internal sealed class PrefixesDocument
         return refusal ?? (isFound ? null : Nothing);
     }
 
-    /// <returns>The first error. Null: there is none.</returns>
     public static ErrorResponse? Read(ReadOnlySpan<byte> json, out PrefixesDocument document)
     {
         document = new PrefixesDocument();

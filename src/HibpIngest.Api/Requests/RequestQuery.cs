@@ -1,13 +1,11 @@
 namespace HibpIngest.Api.Requests;
 
-/// <summary>Reads query parameters; names are case-insensitive.</summary>
 internal static class RequestQuery
 {
     /// <summary>Returns the first value of a repeated parameter; some hosts join the values with a comma.</summary>
     public static string? First(string? values) => values?.Split(',')[0].Trim();
 }
 
-/// <param name="Value">Null where the text is neither.</param>
 internal readonly record struct Flag(bool? Value)
 {
     /// <summary>Accepts any text: one that is neither on nor off counts as not given, and is no error.</summary>

@@ -1,4 +1,4 @@
-using System.Buffers;
+using System.Net;
 using System.Text;
 using Microsoft.AspNetCore.Http.Features;
 
@@ -63,31 +63,7 @@ public readonly struct RequestTarget
     {
         if (!segment.Contains('%', StringComparison.Ordinal))
             return segment;
-        var bytes = ArrayPool<byte>.Shared.Rent(Encoding.UTF8.GetMaxByteCount(segment.Length));
-        try
-        {
-            var length = Encoding.UTF8.GetBytes(segment, bytes);
-            var written = 0;
-            for (var i = 0; i < length; i++)
-            {
-                if (bytes[i] == '%' && i + 2 < length
-                    && char.IsAsciiHexDigit((char)bytes[i + 1]) && char.IsAsciiHexDigit((char)bytes[i + 2]))
-                {
-                    bytes[written++] = (byte)((Digit(bytes[i + 1]) << 4) | Digit(bytes[i + 2]));
-                    i += 2;
-                }
-                else
-                {
-                    bytes[written++] = bytes[i];
-                }
-            }
-            return Encoding.UTF8.GetString(bytes, 0, written);
-        }
-        finally
-        {
-            ArrayPool<byte>.Shared.Return(bytes);
-        }
+        var bytes = Encoding.UTF8.GetBytes(segment.Replace("+", "%2B", StringComparison.Ordinal)); // a form's + is a space, a path's is not
+        return Encoding.UTF8.GetString(WebUtility.UrlDecodeToBytes(bytes, 0, bytes.Length)!);
     }
-
-    private static int Digit(byte digit) => (digit & 0xF) + (digit >= (byte)'A' ? 9 : 0);
 }

@@ -1,12 +1,8 @@
 namespace HibpIngest.Api.Responses;
 
-/// <summary>Reads the request headers that select the form of a response.</summary>
 internal static class RequestHeaders
 {
-    /// <summary>
-    /// Returns whether the client accepts gzip, by the entry for gzip in Accept-Encoding, or else by the one for <c>*</c>. Without either,
-    /// it doesn't.
-    /// </summary>
+    /// <summary>An entry for gzip in Accept-Encoding takes precedence over one for <c>*</c>.</summary>
     public static bool AcceptsGzip(HttpRequest request)
     {
         var (gzip, wildcard) = ((bool?)null, (bool?)null);
@@ -26,7 +22,6 @@ internal static class RequestHeaders
         return gzip ?? wildcard ?? false;
     }
 
-    /// <summary>Returns whether a quality value is zero: q=0, q=0.0, ...</summary>
     private static bool IsZeroQuality(ReadOnlySpan<char> weight)
     {
         weight = weight.Trim();

@@ -4,8 +4,6 @@ namespace HibpIngest.Api.Routes;
 
 /// <summary>A route's rules, which the middleware applies; every endpoint of the API has one as metadata.</summary>
 /// <param name="Template">The route's template, which logs and metrics name it by. Its last segment may be a parameter.</param>
-/// <param name="Access">Its callers, and the form of its errors.</param>
-/// <param name="Methods">The allowed methods, as listed in the Allow header.</param>
 internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyList<string> Methods)
 {
     private readonly int _parameterAt = Template.Split('/', StringSplitOptions.RemoveEmptyEntries).Length - 1;
@@ -28,10 +26,8 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     /// <summary>True if it is a health probe: never logged before its response.</summary>
     public bool IsProbe { get; init; }
 
-    /// <summary>True if the parameter is an account, which may be one of <see cref="TestAccounts"/>.</summary>
     public bool TakesTestAccounts { get; init; }
 
-    /// <summary>The heading in the OpenAPI document.</summary>
     public string Tag => Access switch
     {
         RouteAccess.Catalogue => "Breaches",
@@ -51,7 +47,6 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         _ => false,
     };
 
-    /// <summary>Returns the error statuses common to all routes of this kind.</summary>
     public IEnumerable<int> Statuses()
     {
         if (TakesKey)

@@ -56,7 +56,6 @@ public sealed class WebOptions
     [ConfigurationKeyName("SERVICE_NAME")]
     public string? ServiceName { get; set; }
 
-    /// <summary>True if pages for people are served.</summary>
     internal bool HasPages => LinkKeys is not null;
 
     /// <summary>

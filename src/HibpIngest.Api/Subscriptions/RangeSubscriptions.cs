@@ -36,7 +36,6 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return await change.Done.Task.WaitAsync(cancellationToken);
     }
 
-    /// <returns>Numbers of prefixes added, of prefixes removed, and of all prefixes now.</returns>
     public async Task<(int Subscribed, int Unsubscribed, int Count)> SetManyAsync(
         int client, IReadOnlyList<int> subscribed, IReadOnlyList<int> unsubscribed, CancellationToken cancellationToken)
     {
@@ -52,7 +51,6 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
         return (added, removed, count);
     }
 
-    /// <param name="prefixes">The complete new set.</param>
     /// <param name="version">The ETag that the stored set must have; null to accept any.</param>
     /// <returns>The new ETag; null if the stored set has another version.</returns>
     public async Task<string?> ReplaceAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken)
@@ -69,9 +67,7 @@ internal sealed class RangeSubscriptions(IPrefixBlobs blobs, TimeProvider time) 
 
     public void Dispose() => _writes.Dispose();
 
-    /// <summary>
-    /// Writes a client's batches until there are no more changes. Independent of the requests: a client that disconnects cancels nothing.
-    /// </summary>
+    /// <summary>Independent of the requests: a client that disconnects cancels nothing.</summary>
     private async Task WriteGatheredAsync(int client)
     {
         while (true)

@@ -22,7 +22,6 @@ internal sealed record BackupNote(
 
     public static string PathOf(string backup) => backup + Suffix;
 
-    /// <summary>Reads the note of a backup, or of the newest backup in a folder.</summary>
     public static async Task<(BackupNote Note, string File)> FindAsync(string fileOrFolder, CancellationToken cancellationToken)
     {
         if (!Directory.Exists(fileOrFolder))

@@ -75,7 +75,6 @@ internal sealed class DatabaseBackup(IBreachDatabase database, IStoreRegister re
         var (confirmed, _) = await register.GetConfirmedAsync(cancellationToken);
         var (identity, schema, highest) = await LookThroughAsync(copy, cancellationToken);
         var bytes = new FileInfo(copy).Length;
-        // On top of the bytes already copied.
         var hashing = new ImmediateProgress<long>(value => progress.Report(bytes + value));
         var sha256 = await FileCopy.HashAsync(copy, to: null, hashing, cancellationToken);
         return new BackupNote(

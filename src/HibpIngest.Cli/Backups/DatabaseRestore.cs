@@ -22,7 +22,6 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
     private BackupNote? _note;
 
     /// <summary>Copies the backup next to the database, checks the copy, and upgrades its schema. The database stays unchanged.</summary>
-    /// <param name="progress">Receives the bytes copied.</param>
     /// <exception cref="StoreMismatchException">The backup is from another store or a newer program, or HIBP_SUPPRESSION_KEY is not the key
     /// that was used.</exception>
     public async Task PrepareAsync(string backup, BackupNote note, IProgress<long> progress, CancellationToken cancellationToken)
@@ -68,7 +67,6 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
         _note = note;
     }
 
-    /// <summary>Moves the prepared copy to the database's place. <see cref="ReconcileRestoredDatabase"/> does the rest.</summary>
     /// <returns>The file to which the previous database was moved. Null if there was none.</returns>
     public async Task<string?> PutInPlaceAsync(CancellationToken cancellationToken)
     {
@@ -173,7 +171,6 @@ internal sealed class DatabaseRestore(SqliteBreachDatabase database, IStoreRegis
             + $"first; one that was killed counts as stopped {(int)Heartbeat.MissedAfter.TotalSeconds} seconds later");
     }
 
-    /// <summary>Checks that the backup, the storage account and the current database, if it can be read, belong to one store.</summary>
     private async Task RequireStoreAsync(string backup, BackupNote note, CancellationToken cancellationToken)
     {
         var inTable = await register.GetIdentityAsync(cancellationToken);

@@ -23,7 +23,6 @@ internal static class FileCopy
 
     /// <summary>Deletes <c>NAME.GUID.SUFFIX</c> files that killed processes have left, unless in use (<see cref="Hold"/>).</summary>
     /// <param name="name">The database's file name; may contain wildcards.</param>
-    /// <param name="note">Returns the path of a copy's note. Null if copies have none.</param>
     public static void RemoveLeft(string folder, string name, string suffix, Func<string, string>? note = null)
     {
         if (!Directory.Exists(folder))
@@ -76,7 +75,6 @@ internal static class FileCopy
         }
     }
 
-    /// <summary>Deletes a database's file and the companion files that SQLite may have left next to it.</summary>
     public static void Delete(string database)
     {
         foreach (var path in SqliteBreachDatabase.Companions.Prepend("").Select(suffix => database + suffix))

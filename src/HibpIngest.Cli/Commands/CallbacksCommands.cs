@@ -42,7 +42,7 @@ internal sealed class CallbacksListCommand : CallbackCommand
     {
         var found = await operations.ListAsync(cancellationToken);
         if (session.Screen.TryShowJson(() => new CallbackListDocument([.. found.Select(one => new CallbackItem(
-            one.Client, one.Summary.Client, one.Summary.Breach, one.Summary.Answered, one.Summary.Open, one.Summary.Dead,
+            one.Client, one.Summary.Client, one.Summary.Breach, one.Summary.Answered, one.Summary.Open, one.Summary.Abandoned,
             one.Summary.Dropped, one.Summary.OldestOpen, one.Summary.Error))])))
             return;
         if (found.Count == 0)
@@ -58,7 +58,7 @@ internal sealed class CallbacksListCommand : CallbackCommand
             table.AddRow(
                 new Text(name ?? $"{summary.Client} (removed)"), new Text(summary.Breach), new Text(TableFormat.Number(summary.Answered)),
                 new Text(TableFormat.Number(summary.Open)),
-                new Text(TableFormat.Number(summary.Dead), new Style(summary.Dead > 0 ? Color.Red : Color.Default)),
+                new Text(TableFormat.Number(summary.Abandoned), new Style(summary.Abandoned > 0 ? Color.Red : Color.Default)),
                 new Text(TableFormat.Number(summary.Dropped)),
                 new Text(summary.OldestOpen is { } oldest ? TableFormat.Duration(now - oldest) : ""), new Text(summary.Error ?? ""));
         }

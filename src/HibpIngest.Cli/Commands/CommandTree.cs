@@ -51,7 +51,6 @@ internal static class CommandTree
         return root;
     }
 
-    /// <summary>Returns all commands by purpose, in the order of the help.</summary>
     internal static IReadOnlyList<(string Title, IReadOnlyList<Command> Commands)> CreateGroups() =>
     [
         ("Start here",
@@ -132,7 +131,6 @@ internal static class CommandTree
     private static Command Find(Command root, IEnumerable<string> path) =>
         path.Aggregate(root, (at, name) => at.Subcommands.Single(below => below.Name == name));
 
-    /// <summary>Returns a hidden command with another command's arguments, options and action.</summary>
     private static Command Respell(string name, string path, Command command)
     {
         var respelled = new Command(name, $"Old spelling of: hibp {path}") { Hidden = true, Action = command.Action };

@@ -11,8 +11,6 @@ internal sealed class Confirmation
     public Option<bool> Yes { get; } = new("--yes") { Description = "Skip the confirmation. Required without a terminal." };
 
     /// <summary>Checks that the user can be asked. Must be called before anything else is done.</summary>
-    /// <param name="command">The command's name in the message: "breach remove".</param>
-    /// <exception cref="WrongUsageException">There is no terminal to ask on.</exception>
     public void RequireAnswerable(ParseResult parsed, string command)
     {
         if (!parsed.GetValue(Yes) && !CommandEnvironment.Of(parsed).CanAsk)
@@ -22,9 +20,6 @@ internal sealed class Confirmation
         }
     }
 
-    /// <summary>Asks, unless <c>--yes</c> is given.</summary>
-    /// <param name="name">The text that must be typed exactly.</param>
-    /// <exception cref="NotPossibleException">Something else was typed.</exception>
     public async Task AskAsync(CommandSession session, string consequence, string name, CancellationToken cancellationToken)
     {
         if (session.Parsed.GetValue(Yes))

@@ -58,7 +58,6 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         ExitCode = SayProblems(session.Screen, moved);
     }
 
-    /// <summary>Moves the restored database on, and shows the progress.</summary>
     /// <returns>The result, and the names of the files that are loaded again.</returns>
     public static async Task<(RestoredDocument Document, ReconciledDatabase Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
@@ -67,10 +66,16 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         session.PipelineLevel = LogLevel.Information;
         var database = services.GetRequiredService<IBreachDatabase>();
         ReconciledDatabase? moved = null;
+        var limit = new LineLimit(session.Time);
         await ProgressSpinner.ShowAsync(session.Screen, "loads of the journal", async progress =>
         {
             moved = await services.GetRequiredService<ReconcileRestoredDatabase>().RunAsync(
-                cancellationToken, empty, new LoadProgress(session, progress));
+                cancellationToken, empty, new ImmediateProgress<(int Done, int All)>(value =>
+                {
+                    progress.Report(value.Done);
+                    if (!session.Screen.IsLive && (value.Done == value.All || limit.IsDue()))
+                        session.Screen.Say($"loads of the journal: {value.Done} of {value.All}");
+                }));
             return moved.Loads;
         });
         // The new loads have ids above all that were assigned before.
@@ -86,7 +91,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             moved, files);
     }
 
-    /// <summary>Reports the journal's entries that can't be used; returns the exit code.</summary>
+    /// <returns>The exit code.</returns>
     public static int SayProblems(Screen screen, ReconciledDatabase moved)
     {
         foreach (var problem in moved.Log?.Problems ?? [])
@@ -140,23 +145,6 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         }
         screen.Show($"{TableFormat.Number(document.Subscriptions)} subscriptions are in the database; the journal has none: 'hibp "
             + "subscribers import' imports them.");
-    }
-
-    private sealed class LoadProgress(CommandSession session, IProgress<long> count) : IProgress<(int Done, int All)>
-    {
-        // Often enough to show progress, seldom enough for a log file.
-        private static readonly TimeSpan LineEvery = TimeSpan.FromSeconds(5);
-
-        private long _last = session.Time.GetTimestamp();
-
-        public void Report((int Done, int All) value)
-        {
-            count.Report(value.Done);
-            if (session.Screen.IsLive || (value.Done < value.All && session.Time.GetElapsedTime(_last) < LineEvery))
-                return;
-            _last = session.Time.GetTimestamp();
-            session.Screen.Say($"loads of the journal: {value.Done} of {value.All}");
-        }
     }
 }
 

@@ -218,10 +218,7 @@ internal sealed class DemoCommand : HibpCommand
         return await response.Content.ReadFromJsonAsync(CatalogueJson.Default.IReadOnlyListPublicBreach, cancellationToken) ?? [];
     }
 
-    /// <summary>
-    /// Returns whether an address has a notification. Uses the matches, not the API: a sensitive breach is in no public response, but its
-    /// subscribers are notified.
-    /// </summary>
+    /// <summary>Uses the matches, not the API: a sensitive breach is in no public response, but its subscribers are notified.</summary>
     private static async Task<bool> IsNotifiedAsync(
         INotifications notifications, Load load, string address, CancellationToken cancellationToken)
     {
@@ -258,8 +255,6 @@ internal sealed class DemoCommand : HibpCommand
         return $"{Encoding.ASCII.GetString(batch.Alias(0))}@{Encoding.ASCII.GetString(batch.Domain(0))}";
     }
 
-    /// <param name="total">The duration of the whole load.</param>
-    /// <param name="showsRules">Shows a line for each rule that rejected candidates, instead of their total.</param>
     internal static FittingTable Summary(Load load, TimeSpan total, bool showsRules)
     {
         var rejected = load.Checkpoint.Rejected;

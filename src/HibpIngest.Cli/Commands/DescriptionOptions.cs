@@ -38,9 +38,7 @@ internal sealed class DescriptionOptions
 
     public bool IsGiven(ParseResult parsed) => All.Any(option => parsed.GetResult(option) is { Implicit: false });
 
-    /// <summary>
-    /// Returns the given options as properties of a metadata document. A flag may be given as false, which clears it where that is allowed.
-    /// </summary>
+    /// <summary>Returns properties of a metadata document. A flag may be false, which clears it where that is allowed.</summary>
     public Dictionary<string, object?> Read(ParseResult parsed)
     {
         var values = new Dictionary<string, object?>();

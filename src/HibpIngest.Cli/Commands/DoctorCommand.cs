@@ -193,13 +193,16 @@ internal sealed class DoctorCommand : HibpCommand
             checks.Add(Skipped("identity", "database and tables"));
         }
         if (storageAnswers)
-            await CheckRolesAsync(queues, register, session.Time.GetUtcNow(), checks, cancellationToken);
+            await TryAsync("roles", "see 'hibp status'", checks,
+                check => CheckRolesAsync(check, queues, register, session.Time.GetUtcNow(), checks, cancellationToken));
         else
             checks.Add(Skipped("roles", "queues and tables"));
         if (belong)
         {
-            await CheckLayoutsAsync(database, register, checks, cancellationToken);
-            await CheckJournalAsync(database, settings.Get<JournalOptions>().Mode, checks, cancellationToken);
+            await TryAsync("layouts", "see 'hibp layout list'", checks,
+                check => CheckLayoutsAsync(check, database, register, checks, cancellationToken));
+            await TryAsync("journal", "see 'hibp status'", checks,
+                check => CheckJournalAsync(check, database, settings.Get<JournalOptions>().Mode, checks, cancellationToken));
             checks.Add(CheckPages(settings, (await register.GetReadLayoutAsync(cancellationToken))?.Ranges));
             checks.Add(await LookAsync(
                 "suppressions", () => "no suppressions, or the key matches them", "set HIBP_SUPPRESSION_KEY",
@@ -219,7 +222,8 @@ internal sealed class DoctorCommand : HibpCommand
             : new DoctorLine("secret key", Missing, "HIBP_SECRET_KEY is not set", "required for encrypted archives and clients only; "
                 + "create it with: openssl rand -base64 32"));
         if (storageAnswers)
-            await CheckClientsAsync(services.GetRequiredService<ICallbackClients>(), keys.Secret, checks, cancellationToken);
+            await TryAsync("clients", "see 'hibp clients list'", checks,
+                check => CheckClientsAsync(check, services.GetRequiredService<ICallbackClients>(), keys.Secret, checks, cancellationToken));
         else
             checks.Add(Skipped("clients", "tables"));
         var memory = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
@@ -337,114 +341,98 @@ internal sealed class DoctorCommand : HibpCommand
             : new DoctorLine(Check, Ok, "people can subscribe and unsubscribe", null);
     }
 
-    private static async Task CheckLayoutsAsync(
-        ILayouts layouts, IStoreRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
+    private static async Task TryAsync(string check, string advice, List<DoctorLine> checks, Func<string, Task> work)
     {
-        const string Check = "layouts";
         try
         {
-            var inDatabase = await layouts.ListLayoutsAsync(cancellationToken);
-            var inRegister = await register.ListLayoutsAsync(cancellationToken);
-            var read = await register.GetReadLayoutAsync(cancellationToken);
-            var written = inDatabase.Where(layout => !layout.IsDropped).ToList();
-            if (!inDatabase.OrderBy(layout => layout.Id).SequenceEqual(inRegister.OrderBy(layout => layout.Id))
-                || written.TrueForAll(layout => layout.Id != read?.Id))
-            {
-                checks.Add(new DoctorLine(
-                    Check, Broken, "database and register list different layouts, or the layout that is read is not written",
-                    "start a host: it reconciles them"));
-                return;
-            }
-            var names = string.Join(", ", written.Select(layout => layout.Name));
-            checks.Add(new DoctorLine(Check, Ok, $"{names}; {read!.Name} is read", null));
-            foreach (var layout in written)
-            {
-                var rows = await layouts.CountMissingAsync(layout.Id, cancellationToken);
-                var isOpen = await layouts.GetRebuildAsync(layout.Id, cancellationToken) is not null;
-                if (rows > 0 || isOpen)
-                {
-                    checks.Add(new DoctorLine(
-                        $"layout {layout.Name}", layout.Id == read.Id ? Broken : Missing,
-                        rows > 0 ? $"lacks {TableFormat.Number(rows)} rows" : "its rebuild is not complete",
-                        $"hibp layout rebuild --into {layout.Name}"));
-                }
-            }
+            await work(check);
         }
         catch (HibpException e)
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp layout list'"));
+            checks.Add(new DoctorLine(check, Broken, e.Message, advice));
+        }
+    }
+
+    private static async Task CheckLayoutsAsync(
+        string check, ILayouts layouts, IStoreRegister register, List<DoctorLine> checks, CancellationToken cancellationToken)
+    {
+        var inDatabase = await layouts.ListLayoutsAsync(cancellationToken);
+        var inRegister = await register.ListLayoutsAsync(cancellationToken);
+        var read = await register.GetReadLayoutAsync(cancellationToken);
+        var written = inDatabase.Where(layout => !layout.IsDropped).ToList();
+        if (!inDatabase.OrderBy(layout => layout.Id).SequenceEqual(inRegister.OrderBy(layout => layout.Id))
+            || written.TrueForAll(layout => layout.Id != read?.Id))
+        {
+            checks.Add(new DoctorLine(
+                check, Broken, "database and register list different layouts, or the layout that is read is not written",
+                "start a host: it reconciles them"));
+            return;
+        }
+        var names = string.Join(", ", written.Select(layout => layout.Name));
+        checks.Add(new DoctorLine(check, Ok, $"{names}; {read!.Name} is read", null));
+        foreach (var layout in written)
+        {
+            var rows = await layouts.CountMissingAsync(layout.Id, cancellationToken);
+            var isOpen = await layouts.GetRebuildAsync(layout.Id, cancellationToken) is not null;
+            if (rows > 0 || isOpen)
+            {
+                checks.Add(new DoctorLine(
+                    $"layout {layout.Name}", layout.Id == read.Id ? Broken : Missing,
+                    rows > 0 ? $"lacks {TableFormat.Number(rows)} rows" : "its rebuild is not complete",
+                    $"hibp layout rebuild --into {layout.Name}"));
+            }
         }
     }
 
     private static async Task CheckJournalAsync(
-        ILoads loads, JournalMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
+        string check, ILoads loads, JournalMode mode, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        const string Check = "journal";
         if (mode == JournalMode.Off)
         {
             checks.Add(new DoctorLine(
-                Check, Missing, "HIBP_JOURNAL is off", "nothing, if SQL's rows are backed up: there is no other copy"));
+                check, Missing, "HIBP_JOURNAL is off", "nothing, if SQL's rows are backed up: there is no other copy"));
             return;
         }
-        try
-        {
-            var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.AwaitsJournal).ToList();
-            checks.Add(waiting.Count == 0 ? new DoctorLine(Check, Ok, "every published load is in it", null)
-                : new DoctorLine(
-                    Check, Missing, $"{TableFormat.Number(waiting.Count)} published loads are not in it: {waiting[0].Breach}"
-                    + (waiting.Count > 1 ? " and others" : ""), "'hibp status' shows why; then run: hibp journal write"));
-        }
-        catch (HibpException e)
-        {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp status'"));
-        }
+        var waiting = (await loads.ListLoadsAsync(null, cancellationToken)).Where(load => load.AwaitsJournal).ToList();
+        checks.Add(waiting.Count == 0 ? new DoctorLine(check, Ok, "every published load is in it", null)
+            : new DoctorLine(
+                check, Missing, $"{TableFormat.Number(waiting.Count)} published loads are not in it: {waiting[0].Breach}"
+                + (waiting.Count > 1 ? " and others" : ""), "'hibp status' shows why; then run: hibp journal write"));
     }
 
     private static async Task CheckRolesAsync(
-        IMessageQueues queues, IHeartbeats signs, DateTimeOffset now, List<DoctorLine> checks, CancellationToken cancellationToken)
+        string check, IMessageQueues queues, IHeartbeats signs, DateTimeOffset now, List<DoctorLine> checks,
+        CancellationToken cancellationToken)
     {
-        const string Check = "roles";
         try
         {
             var hosts = await signs.ListHeartbeatsAsync(cancellationToken);
             var unserved = HostsView.Unserved(await StatusPicture.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
-            checks.Add(unserved.Count == 0 ? new DoctorLine(Check, Ok, "every queue with messages has a host", null)
-                : new DoctorLine(Check, Missing, string.Join("; ", unserved), "start hosts with these roles: 'hibp run' has all"));
+            checks.Add(unserved.Count == 0 ? new DoctorLine(check, Ok, "every queue with messages has a host", null)
+                : new DoctorLine(check, Missing, string.Join("; ", unserved), "start hosts with these roles: 'hibp run' has all"));
         }
         catch (StoreMissingException)
         {
-            checks.Add(new DoctorLine(Check, Ok, "no host has run yet, and nothing is queued", null));
-        }
-        catch (HibpException e)
-        {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp status'"));
+            checks.Add(new DoctorLine(check, Ok, "no host has run yet, and nothing is queued", null));
         }
     }
 
     private static async Task CheckClientsAsync(
-        ICallbackClients clients, SecretKeys? keys, List<DoctorLine> checks, CancellationToken cancellationToken)
+        string check, ICallbackClients clients, SecretKeys? keys, List<DoctorLine> checks, CancellationToken cancellationToken)
     {
-        const string Check = "clients";
-        try
+        var all = await clients.ListAsync(cancellationToken);
+        var sealedOtherwise = all.Where(client => ClientOperations.OpenSecret(client, keys) is null).ToList();
+        if (sealedOtherwise.Count > 0)
         {
-            var all = await clients.ListAsync(cancellationToken);
-            var sealedOtherwise = all.Where(client => ClientOperations.OpenSecret(client, keys) is null).ToList();
-            if (sealedOtherwise.Count > 0)
-            {
-                checks.Add(new DoctorLine(
-                    Check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: "
-                        + (keys is null ? "HIBP_SECRET_KEY is not set" : "the secret is encrypted under another HIBP_SECRET_KEY"),
-                    keys is null ? "set HIBP_SECRET_KEY to the key that was used when the clients were added"
-                        : "append the previous key to HIBP_SECRET_KEY; or replace the secret: hibp clients rotate"));
-            }
-            else
-            {
-                checks.Add(new DoctorLine(Check, Ok, all.Count == 0 ? "none" : TableFormat.Number(all.Count), null));
-            }
+            checks.Add(new DoctorLine(
+                check, Broken, $"{sealedOtherwise[0].Name}{(sealedOtherwise.Count > 1 ? " and others" : "")} can't be called: "
+                    + (keys is null ? "HIBP_SECRET_KEY is not set" : "the secret is encrypted under another HIBP_SECRET_KEY"),
+                keys is null ? "set HIBP_SECRET_KEY to the key that was used when the clients were added"
+                    : "append the previous key to HIBP_SECRET_KEY; or replace the secret: hibp clients rotate"));
         }
-        catch (HibpException e)
+        else
         {
-            checks.Add(new DoctorLine(Check, Broken, e.Message, "see 'hibp clients list'"));
+            checks.Add(new DoctorLine(check, Ok, all.Count == 0 ? "none" : TableFormat.Number(all.Count), null));
         }
     }
 

@@ -117,7 +117,6 @@ internal sealed class DropCommand : HibpCommand
             : "those that ingest are busy with another load, or can't reach the container; see: hibp status (still waiting)");
     }
 
-    /// <param name="Metadata">The metadata blob to write with it. Null if there is none.</param>
     public sealed record Drop(string Blob, string Breach, (string Blob, byte[] Content)? Metadata)
     {
         /// <summary>True if the file is JSON data, which is compressed on upload: a .json blob would be metadata.</summary>
@@ -156,7 +155,6 @@ internal sealed class DropCommand : HibpCommand
         return new Drop(blob, breach, null) { Compresses = compresses };
     }
 
-    /// <summary>Warns of unknown metadata properties: most likely misspelt.</summary>
     public static void WarnOfUnknown(Screen screen, Drop drop)
     {
         if (drop.Metadata is not { } metadata)
@@ -197,7 +195,6 @@ internal sealed class DropCommand : HibpCommand
     }
 
     /// <summary>Refuses a file whose content is already in the container, under any name.</summary>
-    /// <param name="database">Finds the load of that content. Null if no database is configured.</param>
     private static async Task RefuseSameAsync(
         IBreachBlobs blobs, IBreachDatabase? database, FileInfo file, Drop drop, CancellationToken cancellationToken)
     {
@@ -243,7 +240,6 @@ internal sealed class DropCommand : HibpCommand
 
     private static bool IsJson(FileInfo file) => file.Name.EndsWith(BreachFiles.Json, StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>Returns the name of the file's blob; <paramref name="name"/>, if given, replaces the file's name.</summary>
     private static string BlobOf(FileInfo file, string? name)
     {
         var extension = IsJson(file) ? BreachFiles.JsonData : BreachFiles.ExtensionOf(file.Name);
@@ -251,7 +247,7 @@ internal sealed class DropCommand : HibpCommand
             : IsJson(file) ? file.Name[..^BreachFiles.Json.Length] + extension : file.Name;
     }
 
-    /// <summary>Checks the head of the file against its extension. JSON needs no check: it is read like any other text.</summary>
+    /// <summary>JSON needs no check: it is read like any other text.</summary>
     private static void CheckHead(FileInfo file)
     {
         if (IsJson(file))

@@ -29,7 +29,6 @@ internal abstract class HibpCommand : Command
     /// <summary>True if the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
     protected virtual bool IsPipeline => false;
 
-    /// <summary>The exit code of a run that doesn't throw.</summary>
     protected int ExitCode { get; set; }
 
     protected abstract Task RunAsync(CommandSession session, CancellationToken cancellationToken);
@@ -65,16 +64,13 @@ internal abstract class HibpCommand : Command
         symbol is Option option
         ? result.GetResult(option) is { Implicit: false } : result.GetResult((Argument)symbol) is { Tokens.Count: > 0 };
 
-    /// <exception cref="NotPossibleException">The breach doesn't exist.</exception>
     protected static Task<Breach> GetBreachAsync(IServiceProvider services, string name, CancellationToken cancellationToken) =>
         GetBreachAsync(services.GetRequiredService<ICatalogue>(), name, cancellationToken);
 
-    /// <inheritdoc cref="GetBreachAsync(IServiceProvider, string, CancellationToken)"/>
     protected static async Task<Breach> GetBreachAsync(ICatalogue catalogue, string name, CancellationToken cancellationToken) =>
         await catalogue.GetBreachAsync(name, cancellationToken)
         ?? throw new NotPossibleException($"there is no breach '{name}'; 'hibp breach list' lists them all");
 
-    /// <returns>Null if no password is given.</returns>
     protected static async Task<string?> GetPasswordAsync(
         CommandSession session, Option<string?> password, Option<bool> fromInput, CancellationToken cancellationToken)
     {

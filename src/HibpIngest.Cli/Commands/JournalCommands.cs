@@ -165,7 +165,7 @@ internal sealed class JournalVerifyCommand : HibpCommand
                     session.Screen, $"load {load.Id} of {load.Breach}: rows read back",
                     progress => services.GetRequiredService<VerifyJournal>().RunAsync(load.Id, progress, cancellationToken));
             }
-            catch (HibpException e) when (e is not StoreUnavailableException)
+            catch (HibpException e) when (e is not UnavailableException)
             {
                 faults.Add(e.Message);
             }

@@ -132,7 +132,6 @@ internal sealed class KeysListCommand : HibpCommand
 /// <summary>API keys by the names of their owners, whose case doesn't matter.</summary>
 internal static class KeyNames
 {
-    /// <returns>Null if there is none.</returns>
     public static async Task<ApiKey?> FindAsync(IApiKeys keys, string name, CancellationToken cancellationToken) =>
         (await keys.ListAsync(cancellationToken)).FirstOrDefault(one => one.Name.Equals(name, StringComparison.OrdinalIgnoreCase));
 

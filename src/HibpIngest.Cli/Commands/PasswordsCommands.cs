@@ -272,7 +272,6 @@ internal sealed class PasswordsStatusCommand : HibpCommand
     }
 
     /// <summary>Finds the reason why a release newer than the served one can't be served automatically: too few rows of a mode.</summary>
-    /// <returns>Null if there is none.</returns>
     private static ReleaseShortfall? Shortfall(PasswordRelease release, IReadOnlyList<PasswordRelease> known, CurrentRelease? current)
     {
         var served = known.FirstOrDefault(one => one.Name == current?.Served.Release);

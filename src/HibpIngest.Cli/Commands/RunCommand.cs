@@ -157,7 +157,6 @@ internal sealed class RunCommand : HibpCommand
         cancellationToken.ThrowIfCancellationRequested();
     }
 
-    /// <param name="messages">Number of messages in progress, by queue.</param>
     public static string Stopping(IReadOnlyDictionary<string, int> messages)
     {
         var count = messages.Values.Sum();
@@ -178,13 +177,12 @@ internal sealed class RunCommand : HibpCommand
         {
             await sender.CheckAsync(MailFrom.Parse(session.Settings.Get<MailOptions>().MailFrom).Address, cancellationToken);
         }
-        catch (StoreUnavailableException e)
+        catch (UnavailableException e)
         {
             session.Screen.Say($"warning: mails can't be sent now; sending is retried when there are any: {e.Message}");
         }
     }
 
-    /// <summary>Starts the configured emulators on their data, unless they are running.</summary>
     /// <exception cref="BadInputException">A storage account is configured instead.</exception>
     public static async Task<EmulatorSupervisor?> StartEmulatorsAsync(
         CommandSession session, int? accounts, CancellationToken cancellationToken)
@@ -207,7 +205,6 @@ internal sealed class RunCommand : HibpCommand
         }
     }
 
-    /// <summary>Warns of other hosts that use the emulators that end with this process.</summary>
     private static async Task WarnOthersAsync(CommandSession session, IHeartbeats signs)
     {
         using var timeout = new CancellationTokenSource(WarningTimeout);

@@ -45,7 +45,6 @@ internal sealed class SchemaCommand : HibpCommand
 
     internal static IEnumerable<string> Commands => Written.Select(one => one.Key).Order(StringComparer.Ordinal);
 
-    /// <summary>Returns the schema of a command's documents: an anyOf if it has several.</summary>
     internal static string SchemaOf(string command)
     {
         var schemas = Written[command].OrderBy(type => type.Name, StringComparer.Ordinal)

@@ -81,7 +81,6 @@ internal sealed class ServeOptions
         static string Text(Uri address) => address.GetLeftPart(UriPartial.Authority);
     }
 
-    /// <summary>Returns the address at which programs on this machine reach the listener.</summary>
     /// <returns>Null if it listens on any free port, or the text is not an address, which the start reports.</returns>
     private static Uri? ReachedAt(string url)
     {

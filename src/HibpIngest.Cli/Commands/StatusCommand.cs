@@ -50,7 +50,6 @@ internal sealed class StatusCommand : HibpCommand
             session.Screen.Show(reader.View(picture, max: null));
     }
 
-    /// <summary>Shows the status until stopped or, if the output is a pipe, until its reader has exited.</summary>
     private static async Task<int> WatchAsync(CommandSession session, StatusReader reader, CancellationToken cancellationToken)
     {
         var results = session.Screen.Results;
@@ -97,7 +96,7 @@ internal sealed class StatusCommand : HibpCommand
 
     private static string Waiting(string reason) => $"waiting: {reason}";
 
-    // Returns the number of loads that fit; the other lines are headings, queues and hosts.
+    // The other lines are headings, queues and hosts.
     private static int MaxLoads(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
     /// <summary>Reads one picture after another; stores that are unavailable or missing are opened once they can be.</summary>
@@ -126,7 +125,6 @@ internal sealed class StatusCommand : HibpCommand
             return await picture.WithWorkAsync(_open.GetRequiredService<IBreachDatabase>(), Shown(picture).Loads, cancellationToken);
         }
 
-        /// <returns>A picture, or the reason why there is none.</returns>
         public async Task<(StatusPicture? Picture, string? Unavailable)> TryReadAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -135,10 +133,10 @@ internal sealed class StatusCommand : HibpCommand
             {
                 return (await ReadAsync(timeout.Token), null);
             }
-            catch (Exception e) when (e is StoreUnavailableException or StoreMissingException or NotPossibleException)
+            catch (Exception e) when (e is UnavailableException or StoreMissingException or NotPossibleException)
             {
                 // A database that was moved away and back is another file.
-                if (e is not StoreUnavailableException)
+                if (e is not UnavailableException)
                     await DisposeAsync();
                 return (null, e.Message);
             }

@@ -34,7 +34,6 @@ internal abstract class AddressCommand : HibpCommand
         ReadAddressesAsync(session, session.Parsed.GetRequiredValue(_address), "ADDRESS", cancellationToken);
 
     /// <param name="given">The address, or - for standard input.</param>
-    /// <param name="where">Name of the argument or option.</param>
     /// <exception cref="BadInputException">A value is not an address; the message doesn't contain it.</exception>
     protected static async Task<IReadOnlyList<string>> ReadAddressesAsync(
         CommandSession session, string given, string where, CancellationToken cancellationToken)
@@ -55,7 +54,6 @@ internal abstract class AddressCommand : HibpCommand
         return [.. addresses.Distinct()];
     }
 
-    /// <exception cref="BadInputException">A value is not a domain.</exception>
     protected IReadOnlyList<string> ReadDomains(ParseResult parsed) =>
         [.. (parsed.GetValue(_domains) ?? []).Select(text => text.Trim().ToLowerInvariant()).Distinct().Select(domain =>
             AccountRules.TryParseDomain(domain, out _, out _)
@@ -299,7 +297,6 @@ internal sealed class SubscribersImportCommand : HibpCommand
         return SubscriberFile.Read(file, onBadLine);
     }
 
-    /// <summary>Imports subscriptions in transactions of bounded size; the demo uses it too.</summary>
     public static async Task<SubscribersImported> ImportAsync(
         IBreachDatabase database, SuppressionKey? key, IReadOnlyList<Subscription> subscriptions, CancellationToken cancellationToken)
     {

@@ -57,7 +57,6 @@ internal sealed class TeachingHelp(HelpAction standard, IReadOnlyList<(string Ti
         return result;
     }
 
-    /// <summary>Writes the standard help with its list of commands split into groups.</summary>
     private int InvokeGrouped(ParseResult parsed, TextWriter output)
     {
         using var written = new StringWriter();

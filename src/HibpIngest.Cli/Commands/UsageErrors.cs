@@ -5,7 +5,7 @@ namespace HibpIngest.Cli.Commands;
 /// <summary>Replaces the parser's error messages: those don't distinguish options from arguments, and suggest no similar name.</summary>
 internal static class UsageErrors
 {
-    /// <summary>Returns one line for each error; empty if the command can run.</summary>
+    /// <returns>Empty if the command can run.</returns>
     public static IReadOnlyList<string> Of(ParseResult parsed)
     {
         // A command line after a directive is incomplete input to be completed by the shell: the parser's errors apply.
@@ -26,7 +26,6 @@ internal static class UsageErrors
         ];
     }
 
-    /// <summary>Returns the command as it is typed: hibp subscribers import.</summary>
     public static string PathOf(ParseResult parsed)
     {
         var names = new List<string>();

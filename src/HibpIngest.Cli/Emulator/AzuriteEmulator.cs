@@ -40,7 +40,6 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     private string _lastError = "";
     private int _disposed;
 
-    /// <param name="folderLock">Lock on the data folder. Null if data is kept in memory.</param>
     private AzuriteEmulator(Process process, FileStream? folderLock) => (_process, _folderLock) = (process, folderLock);
 
     public string ConnectionString => GetConnectionString(0);
@@ -61,7 +60,6 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
             + $"QueueEndpoint={_addresses["Queue"]}/{name};TableEndpoint={_addresses["Table"]}/{name};";
     }
 
-    /// <summary>Installs the emulator if missing, starts it, and returns when all three services accept connections.</summary>
     public static async Task<AzuriteEmulator> StartAsync(AzuriteOptions options, CancellationToken cancellationToken)
     {
         var folder = EmulatorPackage.Folder;

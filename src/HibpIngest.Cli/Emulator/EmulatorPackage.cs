@@ -28,7 +28,6 @@ internal static class EmulatorPackage
         }
     }
 
-    /// <summary>Writes the files that are missing or differ.</summary>
     public static void Unpack(string folder)
     {
         try

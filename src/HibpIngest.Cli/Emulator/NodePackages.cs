@@ -103,7 +103,7 @@ internal static class NodePackages
         static string? Version(JsonElement package) => package.TryGetProperty("version", out var version) ? version.GetString() : null;
     }
 
-    /// <summary>Waits until no other process installs. The operating system releases the lock when a process dies.</summary>
+    /// <summary>The operating system releases the lock when a process dies.</summary>
     private static async Task<FileStream> LockAsync(string path, CancellationToken cancellationToken)
     {
         using var tick = new PeriodicTimer(TimeSpan.FromMilliseconds(200));

@@ -48,7 +48,7 @@ internal sealed partial class LocalHostRunner(
             ExceptionDispatchInfo.Throw(_failure);
     }
 
-    /// <summary>Runs a service's loop until the host stops. A loop that ends earlier stops the host, which rethrows its error.</summary>
+    /// <summary>A loop that ends by itself stops the host, which rethrows its error.</summary>
     internal async Task RunLoopAsync(Func<CancellationToken, Task> loop)
     {
         // A loop that starts with synchronous work must not delay the others.
@@ -68,7 +68,7 @@ internal sealed partial class LocalHostRunner(
         Stop(failure);
     }
 
-    /// <summary>Repeats work with a pause between runs. A failed run is logged, as by the Functions host, and the next follows.</summary>
+    /// <summary>A failed run is logged, as by the Functions host, and the next follows.</summary>
     internal Task RepeatAsync(string what, TimeSpan every, Func<CancellationToken, Task> work) => RunLoopAsync(async stop =>
     {
         while (true)
@@ -78,7 +78,7 @@ internal sealed partial class LocalHostRunner(
                 await work(stop);
                 Health.Up(what);
             }
-            catch (StoreUnavailableException e)
+            catch (UnavailableException e)
             {
                 Health.Down(what, e, every);
             }

@@ -18,7 +18,6 @@ internal sealed partial class QueueListener(
     private readonly IMessageQueue _queue = queues.Get(name);
     private readonly IMessageQueue _poison = queues.Get(name + QueueNames.PoisonSuffix);
 
-    /// <summary>Called for every failed attempt.</summary>
     public Action<Exception>? OnFailure { get; init; }
 
     /// <summary>Listens until the stop; then waits for the messages in progress, and makes unfinished ones visible again.</summary>
@@ -63,7 +62,7 @@ internal sealed partial class QueueListener(
                 received = await _queue.ReceiveAsync(options.BatchSize, options.Visibility, stopReceive);
                 health.Up(name);
             }
-            catch (StoreUnavailableException e)
+            catch (UnavailableException e)
             {
                 health.Down(name, e, pause);
                 received = [];

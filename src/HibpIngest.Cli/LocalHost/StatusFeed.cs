@@ -3,9 +3,7 @@ using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.LocalHost;
 
-/// <summary>
-/// Reads the figures of the status page: at most once a second, however many pages are open, and not at all if none is.
-/// </summary>
+/// <summary>Reads the figures at most once a second, however many status pages are open, and not at all if none is.</summary>
 internal sealed class StatusFeed : IDisposable
 {
     public static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
@@ -13,7 +11,6 @@ internal sealed class StatusFeed : IDisposable
     // Five minutes at one sample per poll.
     private const int MaxSamples = 300;
 
-    // Loads to show if none is recent.
     private const int MaxLoadsIfNoneIsRecent = 20;
 
     // After a longer gap the charts start over: no page was open.
@@ -95,11 +92,10 @@ internal sealed class StatusFeed : IDisposable
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
             var reason = $"the store did not respond within {ReadTimeout.TotalSeconds:0} seconds";
-            return _lastFigures is not null ? _lastFigures with { StaleReason = reason } : throw new StoreUnavailableException(reason);
+            return _lastFigures is not null ? _lastFigures with { StaleReason = reason } : throw new UnavailableException(reason);
         }
     }
 
-    /// <summary>Adds a sample: the rates of all loads since the previous read.</summary>
     private void Sample(IReadOnlyList<Load> loads, DateTimeOffset now)
     {
         var done = loads.ToDictionary(load => load.Id, load => new Work(load.LastPosition, load.Entities, load.Notifications.Sent));
@@ -125,11 +121,9 @@ internal sealed class StatusFeed : IDisposable
     private sealed record Work(long Rows, long Accounts, long Mails);
 }
 
-/// <summary>Figures of the status page.</summary>
 /// <param name="Loads">The newest first.</param>
 /// <param name="Samples">Samples of the last five minutes, one per second.</param>
 /// <param name="Throttled">Number of throttling responses that this process received from tables and the database.</param>
-/// <param name="StaleReason">Reason why the figures are stale; null if they are current.</param>
 internal sealed record StatusFigures(
     DateTimeOffset At, IReadOnlyList<(Load Load, LoadFigures Figures)> Loads, IReadOnlyList<StatusLine> Lines,
     IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<StatusSample> Samples, long Throttled,

@@ -10,7 +10,7 @@ internal sealed partial class StoreHealth(ILogger log, Action<string, string, Ti
     // The cause by waiting loop.
     private readonly Dictionary<string, string> _down = [];
 
-    public void Down(string what, StoreUnavailableException reason, TimeSpan pause)
+    public void Down(string what, UnavailableException reason, TimeSpan pause)
     {
         onDown?.Invoke(what, reason.Message, pause);
         lock (_lock)

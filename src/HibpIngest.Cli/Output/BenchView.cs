@@ -4,7 +4,6 @@ using HibpIngest.Cli.TableBench;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>The results of 'hibp bench tables': all figures, and the best throughput of each kind of request as bars.</summary>
 internal static class BenchView
 {
     public static void Show(Screen screen, IReadOnlyList<BenchResult> results)
@@ -48,7 +47,6 @@ internal static class BenchView
     private static string Time(double milliseconds) =>
         milliseconds == 0 ? "" : milliseconds.ToString(milliseconds < 99.95 ? "0.0" : "N0", CultureInfo.InvariantCulture);
 
-    /// <summary>Names the request, its rows if there are several, and into how many partitions.</summary>
     private static string Describe(BenchCell cell) =>
         cell.Name + (cell.Rows == 1 ? "" : $" {cell.Rows}") + (cell.Partitions == 1 ? ", one" : ", many");
 

@@ -502,7 +502,6 @@ internal static class Documents
         WriteIndented = true,
     };
 
-    /// <summary>Returns the document of a status.</summary>
     public static StatusDocument Of(StatusPicture picture, DateTimeOffset now, double mailsPerSecond) => new(
         [.. picture.Loads.Select(load => Of(load) with
         {
@@ -524,7 +523,6 @@ internal static class Documents
             removal, HostsView.RemoverOf(removal.Breach, picture.Hosts, now) is not null))],
     };
 
-    /// <summary>Returns the document of a load.</summary>
     public static LoadDocument Of(Breaches.Load load) => new(
         load.Id.Value, load.Breach, load.Blob.Name, load.State.ToString()
         .ToLowerInvariant(), load.Accounts, load.Checkpoint.Rejected.Total, load.Batches,
@@ -536,6 +534,6 @@ internal static class Documents
         Logged = load.PublishedAt is null ? null : load.IsJournaled,
         LogError = load.JournalError,
         Calls = load.Calls is { } calls
-            ? new CallsDocument(calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error) : null,
+            ? new CallsDocument(calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Abandoned, calls.Error) : null,
     };
 }

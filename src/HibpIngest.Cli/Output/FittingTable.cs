@@ -25,7 +25,6 @@ internal sealed class FittingTable : Renderable
             _table.AddColumn(new TableColumn(new Text(heading, new Style(decoration: Decoration.Bold))));
     }
 
-    /// <summary>Aligns columns of numbers, counted from 0.</summary>
     public FittingTable AlignRight(params ReadOnlySpan<int> columns)
     {
         foreach (var column in columns)
@@ -70,7 +69,6 @@ internal sealed class FittingTable : Renderable
         return (least, all);
     }
 
-    /// <summary>Formats rows as blocks: as many cells a line as fit, each after its heading; longer cells get lines of their own.</summary>
     private List<Segment> Blocks(RenderOptions options, int maxWidth)
     {
         var segments = new List<Segment> { Segment.LineBreak };

@@ -18,7 +18,6 @@ internal static class HostsView
     {
         if (hosts.Count == 0)
             return new Text("No host is running on this store. Start one: hibp run\n", new Style(Color.Yellow));
-        // The version is shown only if hosts run different ones.
         var showsVersions = hosts.DistinctBy(host => host.Version).Count() > 1;
         var table = TableFormat.Create(["host", "roles", "started", "heartbeat", .. showsVersions ? (string[])["version"] : []]);
         foreach (var host in hosts)
@@ -36,7 +35,6 @@ internal static class HostsView
         return table;
     }
 
-    /// <summary>Returns a line for each load that a host with missed heartbeats has leased, with the time when the lease expires.</summary>
     public static IEnumerable<string> HeldByDead(IReadOnlyList<HeldWork> held, IReadOnlyList<Heartbeat> hosts, DateTimeOffset now)
     {
         foreach (var group in held.Where(work => HolderOf(work, hosts)?.IsMissed(now) ?? true)

@@ -28,7 +28,6 @@ internal sealed record LoadFigures
     /// <summary>Estimated at the rate of the latest slices. Null: there is no estimate, as when no host works on the load.</summary>
     public TimeSpan? Left { get; private init; }
 
-    /// <param name="work">Times at which it was worked on; null: not known.</param>
     /// <param name="inProgress">True if a host works on it; null: derived from its leases.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inProgress = null)
     {
@@ -79,7 +78,6 @@ internal sealed record LoadFigures
 
     public static TimeSpan Between(DateTimeOffset from, DateTimeOffset to) => to > from ? to - from : TimeSpan.Zero;
 
-    /// <summary>Returns the time in which its archive was read: for each batch, from the previous one to its commit.</summary>
     private static WorkingTime IngestTime(Load load, IReadOnlyList<SliceTimes> slices, DateTimeOffset now, bool holds)
     {
         // These times are from the database's clock; this machine's may be slightly behind.
@@ -178,7 +176,6 @@ internal sealed class WorkingTime
 {
     private readonly List<(DateTimeOffset From, DateTimeOffset To)> _spans = [];
 
-    /// <param name="spans">Spans in any order; empty ones are ignored.</param>
     public WorkingTime(IEnumerable<(DateTimeOffset From, DateTimeOffset To)> spans)
     {
         foreach (var (from, to) in spans.Where(span => span.To > span.From).OrderBy(span => span.From))

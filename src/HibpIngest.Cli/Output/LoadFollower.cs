@@ -2,7 +2,6 @@ using System.Collections.Concurrent;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Follows a load to its end and shows its progress: bars on a terminal, a line every few seconds otherwise.</summary>
 internal sealed class LoadFollower(IBreachDatabase database, Screen screen, TimeProvider time, double mailsPerSecond)
 {
     // A person can't read faster, and one small query each time is negligible next to the load.
@@ -156,8 +155,8 @@ internal sealed class LoadLines : IAsyncDisposable
     private readonly CancellationTokenSource _stop = new();
     private readonly Task _printing;
 
-    public LoadLines(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
-        _printing = PrintAsync(open, loads, screen, time, mailsPerSecond);
+    public LoadLines(IWorkRegister register, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond) =>
+        _printing = PrintAsync(register, loads, screen, time, mailsPerSecond);
 
     public async ValueTask DisposeAsync()
     {
@@ -166,7 +165,7 @@ internal sealed class LoadLines : IAsyncDisposable
         _stop.Dispose();
     }
 
-    private async Task PrintAsync(IStoreMarks open, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
+    private async Task PrintAsync(IWorkRegister register, ILoads loads, Screen screen, TimeProvider time, double mailsPerSecond)
     {
         var printed = new Dictionary<LoadId, object>();
         try
@@ -176,7 +175,7 @@ internal sealed class LoadLines : IAsyncDisposable
                 await Task.Delay(LineEvery, time, _stop.Token);
                 try
                 {
-                    foreach (var (id, _) in await open.ListOpenAsync(_stop.Token))
+                    foreach (var (id, _) in await register.ListOpenAsync(_stop.Token))
                     {
                         if (await loads.GetLoadAsync(id, _stop.Token) is { } load && IsAtWork(load)
                             && !LoadMotion.Of(load).Equals(printed.GetValueOrDefault(id)))

@@ -4,7 +4,6 @@ using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows the progress of an import, repacking or export.</summary>
 internal sealed class PasswordsView(Action<string> show, TimeProvider time)
     : IProgress<ImportProgress>, IProgress<ImportStep>, IProgress<(long Rows, long Total)>, IProgress<int>
 {

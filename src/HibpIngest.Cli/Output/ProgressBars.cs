@@ -13,10 +13,8 @@ internal static class ProgressBars
     ]);
 }
 
-/// <summary>Elapsed time and time left of a bar; for a full bar, its duration.</summary>
 internal sealed class TimesColumn(Func<ProgressTask, TimeSpan?> left) : ProgressColumn
 {
-    /// <summary>Estimates the time left from each bar's own values (<see cref="TimeLeft"/>).</summary>
     /// <param name="valueOfPart">The bar value that one part represents.</param>
     public TimesColumn(double valueOfPart)
         : this(Estimate(valueOfPart))

@@ -2,7 +2,6 @@ using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows that long work is in progress: a spinner with a count on a terminal, nothing otherwise.</summary>
 internal static class ProgressSpinner
 {
     public static async Task<long> ShowAsync(Screen screen, string what, Func<IProgress<long>, Task<long>> work)
@@ -34,7 +33,6 @@ internal static class ProgressSpinner
         });
     }
 
-    /// <summary>Shows the progress of a removal or, while nothing is reported, that it is waiting.</summary>
     internal sealed class Removal : IProgress<RemovalProgress>, IAsyncDisposable
     {
         // Longer than a request with retries to a store that is only busy.

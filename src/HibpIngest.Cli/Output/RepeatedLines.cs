@@ -11,7 +11,6 @@ internal sealed class RepeatedLines(Action<string> say, TimeProvider time) : IDi
     private readonly Dictionary<object, Repeated> _printed = [];
     private bool _isDisposed;
 
-    /// <summary>Returns whether to print a line now; false: it is a repetition, and is counted.</summary>
     public bool IsNew(object meaning, string line)
     {
         lock (_lock)

@@ -34,13 +34,11 @@ internal sealed class Screen
 
     public IAnsiConsole Messages { get; }
 
-    /// <summary>Formats messages as JSON lines. If null, messages are plain text.</summary>
     public JsonLines? Lines { get; set; }
 
     /// <summary>True if a person watches the messages live.</summary>
     public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
-    /// <summary>Writes a line to standard error.</summary>
     public void Say(string line) => Write(Lines?.Message(line) ?? line);
 
     public void Write(string line)
@@ -55,7 +53,6 @@ internal sealed class Screen
         }
     }
 
-    /// <summary>Writes a question to standard error; the answer follows on the same line.</summary>
     public void Ask(string question)
     {
         lock (_writing)
@@ -72,7 +69,6 @@ internal sealed class Screen
         Results.Profile.Out.Writer.WriteLine(JsonSerializer.Serialize(document, Documents.Options));
     }
 
-    /// <summary>Writes the document with <c>--json</c>, and returns whether it has.</summary>
     public bool TryShowJson<T>(Func<T> document)
     {
         if (Json)
@@ -80,7 +76,6 @@ internal sealed class Screen
         return Json;
     }
 
-    /// <summary>Writes the document with <c>--json</c>, and the line otherwise.</summary>
     public void ShowResult<T>(T document, string line)
     {
         if (Json)
@@ -89,7 +84,6 @@ internal sealed class Screen
             Show(line);
     }
 
-    /// <summary>Writes the error document of a command that failed, unless it has written a document already.</summary>
     public void ShowError(string message, int exitCode)
     {
         if (!HasDocument)

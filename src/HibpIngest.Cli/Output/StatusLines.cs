@@ -14,7 +14,6 @@ internal static class StatusLines
 {
     private const int MaxNotJournaled = 3;
 
-    /// <param name="showsJournal">True if loads are written to the journal.</param>
     public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsJournal)
     {
         var loads = picture.Loads;
@@ -91,17 +90,17 @@ internal static class StatusLines
                     $"load {load.Id} of {load.Breach}: clients can't be called: {error}"
                     + (without.IsFailed ? $": hibp callbacks retry --breach {load.Breach}" : ""));
             }
-            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Dead > 0 || calls.Paused > 0))
+            if (load is not { Calls: { } calls } || !(load.AwaitsCalls || calls.Abandoned > 0 || calls.Paused > 0))
                 continue;
             var line = calls.IsSearched
                 ? $"{TableFormat.Number(calls.Answered)} of {TableFormat.Number(calls.Calls)} calls to clients answered"
                 : $"{TableFormat.Number(calls.Answered)} calls to clients answered, of {TableFormat.Number(calls.Calls)} so far";
             if (calls.Paused > 0)
                 line += $", {TableFormat.Number(calls.Paused)} wait for paused clients (hibp clients list)";
-            if (calls.Dead > 0)
-                line += $", {TableFormat.Number(calls.Dead)} abandoned (hibp callbacks list)";
+            if (calls.Abandoned > 0)
+                line += $", {TableFormat.Number(calls.Abandoned)} abandoned (hibp callbacks list)";
             line = $"load {load.Id} of {load.Breach}: {line}";
-            yield return calls.Dead > 0 ? Error(line) : Note(line);
+            yield return calls.Abandoned > 0 ? Error(line) : Note(line);
         }
     }
 

@@ -61,7 +61,6 @@ internal sealed record StatusPicture(
         return this with { Work = work.ToDictionary(one => one.Load) };
     }
 
-    /// <summary>Leaves out loads that ended over a day ago, except the newest ones.</summary>
     public StatusPicture Recent(DateTimeOffset now, int newest) => this with
     {
         Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
@@ -70,7 +69,7 @@ internal sealed record StatusPicture(
     private static bool IsOver(Load load) => load.State is LoadState.Done or LoadState.Failed && !load.AwaitsCalls && !load.Removing;
 
     private static async Task<IReadOnlyList<BreachBlob>> WaitingAsync(
-        IBreachBlobs blobs, IStoreMarks receipts, IReadOnlyList<Load> loads, CancellationToken cancellationToken)
+        IBreachBlobs blobs, IWorkRegister register, IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
         var taken = loads.Select(load => load.Blob).ToHashSet();
         var waiting = new List<BreachBlob>();
@@ -79,7 +78,7 @@ internal sealed record StatusPicture(
             // Only blobs without a load, which are few, need their receipt checked.
             await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
             {
-                if (!taken.Contains(blob.Version) && !await receipts.HasReceiptAsync(blob.Version, cancellationToken))
+                if (!taken.Contains(blob.Version) && !await register.HasReceiptAsync(blob.Version, cancellationToken))
                     waiting.Add(blob);
             }
         }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows a changing line: updated in place on a terminal, repeated every few seconds otherwise.</summary>
 internal static class StatusText
 {
     /// <param name="work">Calls its argument with each line, from any thread.</param>

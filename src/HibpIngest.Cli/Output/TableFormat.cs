@@ -19,7 +19,6 @@ internal static class TableFormat
 
     public static string Count(long count, string noun) => count == 1 ? $"1 {noun}" : $"{Number(count)} {noun}s";
 
-    /// <summary>Formats a rate without its unit, which is in the heading.</summary>
     public static string Rate(double perSecond) =>
         !double.IsFinite(perSecond) || perSecond < 0.05 ? ""
         : perSecond < 9.95 ? perSecond.ToString("0.0", CultureInfo.InvariantCulture) : Number((long)Math.Round(perSecond));
@@ -33,7 +32,6 @@ internal static class TableFormat
         { } value => value.TotalHours.ToString("0.0", CultureInfo.InvariantCulture) + " h",
     };
 
-    /// <summary>Formats bytes in binary units: KiB of 1,024 bytes, MiB, GiB, TiB.</summary>
     public static string Bytes(long bytes) => bytes switch
     {
         < 10_000 => $"{Number(bytes)} bytes",

@@ -20,7 +20,6 @@ internal static class TerminalText
     /// <summary>Replaces every character that a terminal interprets instead of showing it, by U+FFFD. Line ends and tabs stay.</summary>
     public static string Clean(string text) => Replace(text, keepsLines: true);
 
-    /// <summary>Cleans the text of a cell or a line: line ends and tabs become spaces.</summary>
     public static string OneLine(string text) => Replace(text, keepsLines: false);
 
     /// <summary>Escapes the same characters in a JSON document, whose meaning stays the same.</summary>

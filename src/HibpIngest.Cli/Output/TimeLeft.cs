@@ -20,20 +20,16 @@ internal sealed class TimeLeft
     private readonly Lock _gate = new();
     private readonly List<(TimeSpan At, double Done)> _seen = [];
 
-    /// <summary>Returns whether this much work in this much time allows an estimate.</summary>
     public static bool IsEnough(double parts, TimeSpan worked) => parts >= MinParts || worked >= MinTime;
 
     public static bool IsWindow(double parts, TimeSpan worked) => parts >= WindowParts && worked >= WindowTime;
 
-    /// <summary>Returns the time for the rest at the rate of a window.</summary>
     /// <returns>Null if it is over 1,000 days or unbounded, which is not a useful figure.</returns>
     public static TimeSpan? At(double rest, double partsOfWindow, TimeSpan timeOfWindow) =>
         partsOfWindow > 0 && timeOfWindow.TotalDays * (Math.Max(rest, 0) / partsOfWindow) is < 1000 and var days
             ? TimeSpan.FromDays(days) : null;
 
-    /// <summary>Records the progress of a run, and returns the time left.</summary>
     /// <param name="at">Working time of the run so far.</param>
-    /// <returns>Null if not known yet.</returns>
     public TimeSpan? Next(TimeSpan at, double done, double rest)
     {
         lock (_gate)

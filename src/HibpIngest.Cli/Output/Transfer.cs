@@ -1,6 +1,5 @@
 namespace HibpIngest.Cli.Output;
 
-/// <summary>Shows the progress of a transfer: a bar on a terminal, a line every few seconds otherwise.</summary>
 internal static class Transfer
 {
     public static async Task<T> ShowAsync<T>(Screen screen, string what, long bytes, TimeProvider time, Func<IProgress<long>, Task<T>> work)

@@ -62,7 +62,6 @@ internal sealed class SampleAccounts(int seed)
 
     private readonly ulong _key = SplitMix64.Mix((uint)seed + 1UL);
 
-    /// <summary>Writes account <paramref name="index"/>, lower-case, and returns its length.</summary>
     public int Write(long index, Span<byte> destination)
     {
         ArgumentOutOfRangeException.ThrowIfNegative(index);
@@ -141,7 +140,6 @@ internal sealed class SampleAccounts(int seed)
         length += written;
     }
 
-    /// <summary>Returns that many words, in order; if there are too few, repeats them with a suffix.</summary>
     private static byte[][] Words(string words, int count)
     {
         var list = words.Split(' ', StringSplitOptions.RemoveEmptyEntries);

@@ -21,7 +21,6 @@ internal sealed class CommandSession : IDisposable
     private readonly ServiceProvider _logging;
     private PipelineSettings? _settings;
 
-    /// <param name="exportsTelemetry">True if the command does the pipeline's work.</param>
     public CommandSession(ParseResult parsed, Screen screen, bool exportsTelemetry = false)
     {
         Parsed = parsed;
@@ -79,7 +78,6 @@ internal sealed class CommandSession : IDisposable
         }
     }
 
-    /// <summary>Sets a variable for this run, overriding the environment.</summary>
     public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
 
     public bool NamesDatabase =>
@@ -136,10 +134,10 @@ internal sealed class CommandSession : IDisposable
         switch (await emulator.WaitForStateAsync(new ImmediateProgress<string>(Screen.Say), cancellationToken))
         {
             case EmulatorState.Stopped:
-                throw new StoreUnavailableException(
+                throw new UnavailableException(
                     "the storage emulator is not running: start it with 'hibp run', or name a storage account in HIBP_STORAGE");
             case EmulatorState.Busy:
-                throw new StoreUnavailableException($"{emulator.BusyMessage}; try again");
+                throw new UnavailableException($"{emulator.BusyMessage}; try again");
         }
     }
 
@@ -168,7 +166,6 @@ internal sealed class CommandSession : IDisposable
         },
         cancellationToken);
 
-    /// <summary>Opens only the database, which must exist, without changing it.</summary>
     public Task<IBreachDatabase> OpenExistingDatabaseAsync(CancellationToken cancellationToken) =>
         OpenDatabaseAsync(RequireSchemaAsync, cancellationToken);
 

@@ -33,7 +33,6 @@ internal static class CommonOptions
     public static readonly Option<bool> Verbose =
         new("--verbose") { Description = "Log progress and the origin of errors to standard error.", Recursive = true };
 
-    /// <summary>Creates the password option of commands that take an archive's password; each command has its own instance.</summary>
     public static Option<string?> Password() => new("--password")
     {
         Description = "Password of an encrypted archive. Other users of this machine can see it while the command runs; --password-stdin "

@@ -3,7 +3,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Session;
 
-/// <summary>The logging options of the commands that are hosts.</summary>
 internal static class LoggingOptions
 {
     private const string FormatVariable = "HIBP_LOG_FORMAT";
@@ -33,8 +32,6 @@ internal static class LoggingOptions
 
     public static IReadOnlyList<Option> All => [Format, Level];
 
-    /// <summary>Returns the options of the command line, or else those of the environment.</summary>
-    /// <exception cref="BadInputException">A variable has an invalid value.</exception>
     public static (LogFormat Format, LogLevel? Level) Read(ParseResult parsed, IDictionary variables)
     {
         if (!parsed.CommandResult.Command.Options.Contains(Format))

@@ -2,10 +2,8 @@ using System.Globalization;
 
 namespace HibpIngest.Cli.TableBench;
 
-/// <param name="Setting">A setting or a command of ours.</param>
 internal sealed record BenchAdvice(string Setting, string Reason);
 
-/// <summary>A published observation next to the measured figure; <paramref name="Verdict"/>: how they relate.</summary>
 internal sealed record BenchComparison(string What, string Published, string Measured, string Verdict);
 
 /// <summary>Derives what a run says about settings, and how it relates to what was published about Table Storage.</summary>
@@ -27,13 +25,11 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
     /// <summary>From here on, this machine may have been the limit.</summary>
     private const double BusyCpu = 0.8;
 
-    /// <summary>The part of a limit from which on it is reached.</summary>
     private const double AtLimit = 0.9;
 
     /// <summary>Figures that differ by less are the same: a measurement takes seconds.</summary>
     private const double Noise = 1.5;
 
-    /// <summary>Returns the settings that follow, with the reasons; empty if nothing was measured.</summary>
     public IReadOnlyList<BenchAdvice> Advise()
     {
         var advice = new List<BenchAdvice>();
@@ -52,7 +48,6 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
         return advice;
     }
 
-    /// <summary>Compares with the published observations.</summary>
     public IReadOnlyList<BenchComparison> Compare()
     {
         var one = Best(Series(BenchOperation.Insert, BenchPlan.MaxRows, 1));
@@ -87,7 +82,6 @@ internal sealed class BenchFindings(IReadOnlyList<BenchResult> results, bool isE
         }
     }
 
-    /// <summary>Returns a warning if this process used most of the machine's CPU; null if not.</summary>
     public string? FindBusyCpu() => results.Count(result => result.Cpu >= BusyCpu) is > 0 and var busy
         ? $"this process used over 80% of this machine's CPU in {busy} of {results.Count} measurements: they show the machine's "
             + "limits, not the account's"

@@ -9,16 +9,13 @@ internal enum BenchOperation
 }
 
 /// <summary>Requests of one kind, with a constant number in flight.</summary>
-/// <param name="Rows">Entities a request writes or reads.</param>
 /// <param name="Partitions">1 or <see cref="BenchPlan.Many"/>.</param>
 internal sealed record BenchCell(BenchOperation Operation, int Rows, int Partitions, int InFlight)
 {
-    /// <summary>At most as many are sent, however fast they are.</summary>
     public int MaxRequests { get; init; }
 
     public bool IsWrite => Operation is BenchOperation.Insert or BenchOperation.Merge;
 
-    /// <summary>The rows whose requests it repeats with another number in flight.</summary>
     public (BenchOperation Operation, int Rows, int Partitions) Series => (Operation, Rows, Partitions);
 
     public string Name => Operation switch
@@ -37,7 +34,6 @@ internal sealed record BenchPlan(IReadOnlyList<BenchCell> Cells, TimeSpan Limit)
     public const int MaxRows = 100;
     public const int MaxInFlight = 64;
 
-    /// <summary>Concurrency in the order of measurement.</summary>
     public static readonly IReadOnlyList<int> InFlight = [1, 4, 16, MaxInFlight];
 
     /// <summary>
@@ -67,7 +63,6 @@ internal sealed record BenchPlan(IReadOnlyList<BenchCell> Cells, TimeSpan Limit)
     public TimeSpan Duration => Limit * Cells.Count;
 
     /// <param name="limit">After this time, a measurement sends no further request.</param>
-    /// <param name="maxRequests">Maximum number of requests of a measurement; null: as many as the time allows.</param>
     public static BenchPlan Create(TimeSpan limit, int? maxRequests)
     {
         var cells =

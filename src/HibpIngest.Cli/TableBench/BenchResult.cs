@@ -1,8 +1,6 @@
 namespace HibpIngest.Cli.TableBench;
 
-/// <summary>A measurement. Times are of the requests that succeeded.</summary>
-/// <param name="Entities">Entities of the requests that succeeded.</param>
-/// <param name="Throttled">Requests that the service refused because it was busy.</param>
+/// <summary>Entities and times are of the requests that succeeded.</summary>
 /// <param name="Failed">Requests that failed for another reason, such as a lost connection.</param>
 /// <param name="Cpu">The part of this machine's CPU time that this process used, 0 to 1.</param>
 internal sealed record BenchResult(
@@ -15,7 +13,6 @@ internal sealed record BenchResult(
 internal sealed record BenchTimes(double P50, double P95, double P99)
 {
     /// <param name="milliseconds">Is sorted.</param>
-    /// <returns>Zeros if there are no times.</returns>
     public static BenchTimes Of(List<double> milliseconds)
     {
         milliseconds.Sort();

@@ -27,7 +27,7 @@ internal sealed class BenchRun(MeasuredTable table, TimeProvider time)
         return results;
     }
 
-    /// <exception cref="StoreUnavailableException">No request was answered.</exception>
+    /// <exception cref="UnavailableException">No request was answered.</exception>
     public async Task<BenchResult> MeasureAsync(BenchCell cell, TimeSpan limit, CancellationToken cancellationToken)
     {
         var rows = RowsOf(cell);
@@ -87,7 +87,7 @@ internal sealed class BenchRun(MeasuredTable table, TimeProvider time)
             _ => table.QueryAsync(rows, cancellationToken),
         };
 
-    /// <summary>Returns the rows of a request by its number; null if the rows that the cell needs were not written.</summary>
+    /// <returns>Null if the rows that the cell needs were not written.</returns>
     private Func<int, RowBlock>? RowsOf(BenchCell cell)
     {
         if (cell.Operation == BenchOperation.Insert)

@@ -85,7 +85,6 @@ public static class Advice
     private static string Place(string title, string? site) =>
         site is null || title.Equals(site, StringComparison.OrdinalIgnoreCase) ? title : $"{title} ({site})";
 
-    /// <summary>The kinds of exposed data that the advice depends on, recognised by words in the data classes.</summary>
     private readonly record struct Exposed(bool Passwords, bool Answers, bool Money, bool Papers, bool Phones)
     {
         public static Exposed Of(BreachMetadata metadata)

@@ -173,11 +173,11 @@ public sealed record NewLoad(LoadId Id, string Breach, BlobVersion Blob, LoadSet
 /// <param name="IsSearched">All slices were searched, so the set of calls is complete.</param>
 /// <param name="Calls">Calls known so far, in any state.</param>
 /// <param name="Open">Calls still to be made.</param>
-/// <param name="Dead">Calls that were abandoned after the time limit; an operator retries or drops them.</param>
+/// <param name="Abandoned">Calls that were abandoned after the time limit; an operator retries or drops them.</param>
 /// <param name="Error">One line: why slices could not be searched. Null: no error.</param>
 /// <param name="MessagesAt">When the messages for searching the slices were last sent.</param>
 public sealed record CallProgress(
-    bool IsSearched, long Calls, long Answered, long Open, long Dead, string? Error, DateTimeOffset? MessagesAt)
+    bool IsSearched, long Calls, long Answered, long Open, long Abandoned, string? Error, DateTimeOffset? MessagesAt)
 {
     /// <summary>A slice could not be read. No slice is searched until an operator retries (hibp callbacks retry).</summary>
     public bool IsFailed { get; init; }

@@ -16,14 +16,14 @@ public class BadInputException(string message, Exception? inner = null) : HibpEx
 public sealed class NotPossibleException(string message) : HibpException(message);
 
 /// <summary>
-/// A store (database, table, queue, blobs, mail server) is down, unreachable or throttling. It costs no attempt: the message is deferred
-/// with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
+/// A store (database, table, queue, blobs), mail server or name server is down, unreachable or throttling. It costs no attempt: the message
+/// is deferred with a growing delay. <paramref name="message"/> names operation, status and code, but no key.
 /// </summary>
-public class StoreUnavailableException(string message, Exception? inner = null) : HibpException(message, inner)
+public class UnavailableException(string message, Exception? inner = null) : HibpException(message, inner)
 {
     /// <param name="operation">The failed call, without a key or an address: "listing breaches".</param>
     /// <param name="cause">Equal for all operations that fail for the same reason.</param>
-    public StoreUnavailableException(string operation, string cause)
+    public UnavailableException(string operation, string cause)
         : this($"{operation} failed: {cause}") => Cause = cause;
 
     /// <summary>The message without the operation; the whole message if it names none.</summary>
@@ -34,10 +34,10 @@ public class StoreUnavailableException(string message, Exception? inner = null) 
 /// A store asked to slow down for longer than the caller could wait. The store works: completed work counts, and the rest is redelivered
 /// without a growing delay.
 /// </summary>
-public sealed class StoreThrottledException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
+public sealed class StoreThrottledException(string message, Exception? inner = null) : UnavailableException(message, inner);
 
 /// <summary>A store has no space left (disk full, size quota). It needs an operator, so a one-off run stops.</summary>
-public sealed class StoreFullException(string message, Exception? inner = null) : StoreUnavailableException(message, inner);
+public sealed class StoreFullException(string message, Exception? inner = null) : UnavailableException(message, inner);
 
 /// <summary>A store responded and refused: wrong key, no permission, container or table missing. The configuration must be fixed.</summary>
 public class StoreRefusedException(string message, Exception? inner = null) : HibpException(message, inner);
@@ -62,7 +62,7 @@ public sealed class BlobSupersededException(string blob)
 /// The server works, but defers this recipient's mail (4xx to the recipient or to the message): other mails are sent, this one is retried
 /// later. The message holds codes, never an address.
 /// </summary>
-public sealed class RecipientDeferredException(string message) : StoreUnavailableException(message);
+public sealed class RecipientDeferredException(string message) : UnavailableException(message);
 
 /// <summary>
 /// The recipient's address does not exist, or takes no mail (5.1.1 and similar): permanently refused. The message holds codes, never an

@@ -38,9 +38,6 @@ public enum CallbackState
 
     Done,
 
-    /// <summary>The remaining calls were abandoned; an operator retries or drops them.</summary>
-    Dead,
-
     /// <summary>
     /// The remaining calls must not be made: an operator dropped them, the client was removed, or the breach was retired.
     /// </summary>
@@ -60,12 +57,11 @@ public sealed record CallbackTurnEnd(int Failures, bool HasAnswered, bool HasFai
 
 /// <summary>State of the calls to one client for one breach.</summary>
 /// <param name="Open">Calls still to be made.</param>
-/// <param name="Dead">Calls that were abandoned.</param>
 /// <param name="Dropped">Calls that will not be made.</param>
 /// <param name="OldestOpen">When the oldest open delivery was recorded. Null if none is open.</param>
 /// <param name="Error">Why calls failed, in one line. Null if none failed.</param>
 public sealed record CallbackSummary(
-    int Client, string Breach, long Open, long Dead, long Answered, long Dropped, DateTimeOffset? OldestOpen, string? Error);
+    int Client, string Breach, long Open, long Abandoned, long Answered, long Dropped, DateTimeOffset? OldestOpen, string? Error);
 
 /// <summary>State of a client, derived from the calls to it.</summary>
 /// <param name="OldestFor">Age of the oldest delivery that may be made now. Null if there is none.</param>

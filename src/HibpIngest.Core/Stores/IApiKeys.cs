@@ -1,8 +1,10 @@
 namespace HibpIngest.Stores;
 
-/// <summary>The API keys in table <c>hibpkeys</c>: their hashes, never a key. Errors are those of <see cref="IBreachDatabase"/>.</summary>
+/// <summary>The API keys: their hashes, never a key. Errors are those of <see cref="IBreachDatabase"/>.</summary>
 public interface IApiKeys
 {
+    const string Table = "hibpkeys";
+
     Task CreateAsync(CancellationToken cancellationToken);
 
     /// <summary>Returns the key with this hash. One point read.</summary>

@@ -16,7 +16,7 @@ public interface IBreachBlobs
     /// <summary>
     /// Opens a version as a seekable stream for one reader, which reads ahead in ranges with If-Match and uses at most a few MiB of memory.
     /// Synchronous reads may block a thread. Disposing the stream from any thread aborts a pending read, which then throws. Reads throw
-    /// <see cref="Errors.BlobSupersededException"/> if the version is no longer current, and <see cref="Errors.StoreUnavailableException"/>
+    /// <see cref="Errors.BlobSupersededException"/> if the version is no longer current, and <see cref="Errors.UnavailableException"/>
     /// if the retries are used up.
     /// </summary>
     Task<Stream> OpenAsync(BlobVersion version, CancellationToken cancellationToken);

@@ -4,7 +4,7 @@ namespace HibpIngest.Stores;
 public interface IDomainRecords
 {
     /// <summary>Returns the TXT records of a domain; none if it has none, or doesn't exist.</summary>
-    /// <exception cref="Errors.StoreUnavailableException">DNS did not respond.</exception>
+    /// <exception cref="Errors.UnavailableException">DNS did not respond.</exception>
     Task<IReadOnlyList<string>> ListTextAsync(string domain, CancellationToken cancellationToken);
 
     /// <summary>

@@ -6,11 +6,9 @@ namespace HibpIngest.Stores;
 /// <remarks>The rules in <see cref="IBreachDatabase"/> apply. No database is accessed: a serverless one can pause.</remarks>
 public interface IHeartbeats
 {
-    /// <summary>Records a heartbeat; it replaces the host's previous one.</summary>
-    Task PutHeartbeatAsync(Heartbeat sign, CancellationToken cancellationToken);
-
     /// <summary>
-    /// Records a heartbeat on the calling thread, which may be a dedicated one: needs no thread-pool thread while the connection is open.
+    /// Records a heartbeat, which replaces the host's previous one. Runs on the calling thread: needs no thread-pool thread while the
+    /// connection is open.
     /// </summary>
     void PutHeartbeat(Heartbeat sign, CancellationToken cancellationToken);
 

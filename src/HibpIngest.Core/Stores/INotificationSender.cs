@@ -11,7 +11,7 @@ public interface INotificationSender : IAsyncDisposable
     /// <summary>Checks whether mails could be sent now, without sending one.</summary>
     /// <param name="from">Envelope sender, an address: also checked.</param>
     /// <exception cref="Errors.StoreRefusedException">The configuration must be fixed.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">Temporarily impossible.</exception>
+    /// <exception cref="Errors.UnavailableException">Temporarily impossible.</exception>
     Task CheckAsync(string from, CancellationToken cancellationToken);
 
     /// <exception cref="Errors.BadInputException">Permanently refused (5xx to this recipient or content); the message holds codes, never an
@@ -21,7 +21,7 @@ public interface INotificationSender : IAsyncDisposable
     /// notification.</exception>
     /// <exception cref="Errors.RecipientDeferredException">This recipient or content is temporarily refused (4xx); other mails may be
     /// sent.</exception>
-    /// <exception cref="Errors.StoreUnavailableException">No mail can be sent for now: connection, 421, 4xx to the login or the sender,
+    /// <exception cref="Errors.UnavailableException">No mail can be sent for now: connection, 421, 4xx to the login or the sender,
     /// disk full.</exception>
     Task SendAsync(OutgoingMail mail, CancellationToken cancellationToken);
 }

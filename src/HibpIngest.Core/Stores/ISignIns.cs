@@ -3,11 +3,11 @@ using System.Text;
 
 namespace HibpIngest.Stores;
 
-/// <summary>
-/// The links by which owners of domains sign in, in table <c>hibpgrants</c>. Errors are those of <see cref="IBreachDatabase"/>.
-/// </summary>
+/// <summary>The links by which owners of domains sign in. Errors are those of <see cref="IBreachDatabase"/>.</summary>
 public interface ISignIns
 {
+    const string Table = "hibpgrants";
+
     Task CreateAsync(CancellationToken cancellationToken);
 
     Task AddAsync(SignIn signIn, CancellationToken cancellationToken);

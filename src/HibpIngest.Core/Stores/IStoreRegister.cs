@@ -4,7 +4,7 @@ namespace HibpIngest.Stores;
 /// State that must be readable without waking the database, in table <c>hibpstore</c>: the store's identity, open loads, receipts of blob
 /// versions, marks of a stale catalogue, layouts, heartbeats, suppressions, opt-outs.
 /// </summary>
-public interface IStoreRegister : IStoreMarks, IReadLayout, IHeartbeats, ISuppressionLog, IOptOuts
+public interface IStoreRegister : IWorkRegister, IReadLayout, IHeartbeats, ISuppressionLog, IOptOuts
 {
     Task CreateAsync(CancellationToken cancellationToken);
     Task<StoreIdentity?> GetIdentityAsync(CancellationToken cancellationToken);

@@ -18,7 +18,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     /// <summary>
     /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was suspended.
     /// </summary>
-    /// <exception cref="StoreUnavailableException">It could not be read yet, or does not exist.</exception>
+    /// <exception cref="UnavailableException">It could not be read yet, or does not exist.</exception>
     public async ValueTask<T> GetAsync(CancellationToken cancellationToken)
     {
         if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _readAt)) < StaleAfter)
@@ -77,7 +77,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     protected abstract Task<T> ReadAsync(T? known, CancellationToken cancellationToken);
 
     /// <summary>Creates the exception that is thrown while there is no value.</summary>
-    protected abstract StoreUnavailableException NotRead();
+    protected abstract UnavailableException NotRead();
 
     /// <summary>Called once when reads start to fail.</summary>
     protected abstract void OnDown(string reason);

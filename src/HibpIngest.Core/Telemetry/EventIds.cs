@@ -78,7 +78,7 @@ public static class EventIds
     public const int DeliverCallbacksLost = 2312;
     public const int DeliverCallbacksFailed = 2313;
     public const int DeliverCallbacksNoSecret = 2314;
-    public const int AccountTablePartWalked = 4101;
+    public const int AccountTablePartScanned = 4101;
     public const int CatalogueReaderRead = 5000;
     public const int HandleCommandApplied = 4200;
     public const int HandleCommandIgnored = 4201;

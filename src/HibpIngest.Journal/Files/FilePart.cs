@@ -2,7 +2,6 @@ using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Journal.Files;
 
-/// <summary>A forward-only, unbuffered stream of a part of a file.</summary>
 internal sealed class FilePart(string path, long start, long length) : ForwardStream
 {
     private const string Operation = "reading the journal";

@@ -150,24 +150,17 @@ public sealed class FolderJournal(string folder) : IJournalBlobs
     }
 }
 
-/// <summary>Maps file system exceptions to the pipeline's errors.</summary>
 internal static class FileErrors
 {
-    private const string DiskFull = "the disk is full; free some space";
-    private const int NoSpace = 28;
-    private const int QuotaLinux = 122;
-    private const int QuotaMac = 69;
-    private const int WindowsDiskFull = unchecked((int)0x80070070);
-    private const int WindowsHandleDiskFull = unchecked((int)0x80070027);
+    private const string Full = "the disk is full; free some space";
 
     public static bool Is(Exception error) => error is IOException or UnauthorizedAccessException;
 
     public static HibpException Map(Exception error, string operation) => error switch
     {
-        IOException { HResult: NoSpace or QuotaLinux or QuotaMac or WindowsDiskFull or WindowsHandleDiskFull } =>
-            new StoreFullException($"{operation} failed: {DiskFull}") { Cause = DiskFull },
+        _ when DiskFull.Is(error) => new StoreFullException($"{operation} failed: {Full}") { Cause = Full },
         UnauthorizedAccessException =>
             new StoreRefusedException($"{operation} failed: this user lacks the permission in the folder; grant it"),
-        _ => new StoreUnavailableException(operation, $"{error.GetType().Name} ({error.HResult})"),
+        _ => new UnavailableException(operation, $"{error.GetType().Name} ({error.HResult})"),
     };
 }

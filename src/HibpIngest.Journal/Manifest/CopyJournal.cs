@@ -73,7 +73,6 @@ public sealed class CopyJournal(IJournalBlobs from, IJournalBlobs to)
         await to.UploadAsync(name, content, cancellationToken);
     }
 
-    /// <returns>The length of the copied segment, in bytes.</returns>
     private async Task<long> CheckAsync(
         string name, JournalLoadDocument load, DocumentSegment segment, CancellationToken cancellationToken)
     {

@@ -153,7 +153,6 @@ public sealed record JournaledLoad
 
     public long Bytes => Blobs.Sum(blob => blob.Length);
 
-    /// <summary>Loads that aren't current because of this one.</summary>
     internal IReadOnlyList<long> Replaces => [.. Document?.Replaces ?? [], .. Removal?.Replaces ?? []];
 }
 

@@ -120,7 +120,6 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
 
         public int Domain { get; set; }
 
-        /// <summary>The last large domain in each partition.</summary>
         public int[] LastDomains { get; } = new int[partitions];
     }
 }

@@ -22,8 +22,6 @@ internal sealed class MergePlan
 
     private readonly HashSet<ulong> _large = [];
 
-    /// <param name="memoryBytes">Maximum for a partition, with the structures built from it.</param>
-    /// <param name="domains">The large domains of each segment, from its footer.</param>
     public MergePlan(long rows, long memoryBytes, IEnumerable<LargeDomain> domains)
     {
         var wanted = Math.Max(rows * RowBytes / Math.Max(memoryBytes / MemoryPerByte, 1), 1);
@@ -44,7 +42,6 @@ internal sealed class MergePlan
         return Partitions > 1 && _large.Contains(hash) ? -1 : (int)(hash & (ulong)(Partitions - 1));
     }
 
-    /// <summary>Returns the partition of an account of a large domain.</summary>
     public int PartitionOfAlias(ReadOnlySpan<byte> alias) => (int)(Hash(alias) & (ulong)(Partitions - 1));
 
     private static ulong Hash(ReadOnlySpan<byte> bytes) => XxHash3.HashToUInt64(bytes);

@@ -61,7 +61,6 @@ public sealed class MergedPartition
     /// <summary>Returns the loads of an account, each once, by their numbers in the merge; the last one read comes first.</summary>
     public LoadNumbers Loads(int account) => new(this, _loads[account]);
 
-    /// <summary>Replaces the content with the rows of another partition.</summary>
     internal void Fill(int number, SpillFile file)
     {
         Number = number;
@@ -105,10 +104,7 @@ public sealed class MergedPartition
         Add(chunk[..pending]);
     }
 
-    /// <summary>
-    /// Adds rows in order. The hash table doesn't fit into the cache: touching many slots before any is needed makes the processor wait for
-    /// them together instead of one after the other.
-    /// </summary>
+    /// <summary>The hash table doesn't fit into the cache: touching many slots first lets the processor wait for them together.</summary>
     private void Add(ReadOnlySpan<Row> rows)
     {
         var touched = 0;
@@ -181,7 +177,6 @@ public sealed class MergedPartition
     }
 
     /// <param name="Alias">Offset of its text.</param>
-    /// <param name="Slot">Where the hash table is searched first.</param>
     private readonly record struct Row(int Alias, int Domain, int Load, uint Slot);
 
     public ref struct LoadNumbers

@@ -6,10 +6,8 @@ namespace HibpIngest.Journal.Segments;
 /// <summary>Decodes a block. Checks everything against its limits before use; allocates nothing per account or block.</summary>
 internal static class BlockDecoder
 {
-    /// <summary>The lowest character of an account: '!'.</summary>
     public const byte FirstCharacter = 0x21;
 
-    /// <summary>The highest character of an account: '~'.</summary>
     public const byte LastCharacter = 0x7E;
 
     /// <summary>A nibble of this value means that another byte of the length follows.</summary>
@@ -75,7 +73,6 @@ internal static class BlockDecoder
             : at != raw.Length ? "its payload continues after its last row" : null;
     }
 
-    /// <summary>Visits the rows of a domain.</summary>
     /// <returns>Null, or what is wrong with the payload.</returns>
     private static string? VisitRows<TVisitor>(
         ReadOnlySpan<byte> raw, ref int position, int rows, ReadOnlySpan<byte> domain, Span<byte> aliasBuffer, ref TVisitor visitor)
@@ -118,7 +115,6 @@ internal static class BlockDecoder
         return null;
     }
 
-    /// <summary>Reads a row's token and the extra bytes of the prefix and suffix lengths.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static bool TryReadLengths(ReadOnlySpan<byte> raw, ref int at, out int prefix, out int suffix)
     {

@@ -1,6 +1,5 @@
 namespace HibpIngest.Journal.Segments;
 
-/// <summary>Encodes batches as blocks, reusing the same buffers.</summary>
 internal sealed class BlockEncoder(BlockCodec codec) : IDisposable
 {
     /// <summary>The only layout so far.</summary>

@@ -1,6 +1,5 @@
 namespace HibpIngest.Journal.Segments;
 
-/// <summary>The header that precedes a block's payload.</summary>
 internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, BlockCodec Codec)
 {
     public const int CrcOffset = 36;
@@ -25,7 +24,6 @@ internal readonly record struct BlockFrame(SegmentBlock Block, int Domains, Bloc
     /// <param name="block">The frame and its payload.</param>
     public static uint Crc(ReadOnlySpan<byte> block) => Crc32C.Compute(block[..CrcOffset], block[SegmentLimits.FrameBytes..]);
 
-    /// <summary>Reads a block's frame and checks the block against its checksum and its entry in the index.</summary>
     public static BlockFrame Read(string segment, in SegmentBlock block, ReadOnlySpan<byte> bytes)
     {
         if (!bytes.StartsWith(Magic))

@@ -32,7 +32,6 @@ internal sealed class DomainCounts
             _large.Add(hash, domain.ToArray());
     }
 
-    /// <summary>Returns the large domains, ascending by bytes.</summary>
     public List<LargeDomain> List()
     {
         var large = _large.ToList();

@@ -5,7 +5,6 @@ internal static class SegmentHeader
     private const ushort Version = 1;
     private const int FixedBytes = 86;
 
-    /// <summary>Length of the header without names, but with the checksum.</summary>
     public const int MinBytes = FixedBytes + CrcBytes;
 
     private const int CrcBytes = sizeof(uint);
@@ -114,7 +113,6 @@ internal static class SegmentHeader
 
     public static uint Crc(ReadOnlySpan<byte> header) => BinaryPrimitives.ReadUInt32LittleEndian(header[^CrcBytes..]);
 
-    /// <returns>Null, or what is invalid in the facts.</returns>
     private static string? Problem(SegmentFacts facts) =>
         facts.Load.Value < 1 || facts.Mark < 1 || facts.Generation < 0 || facts.BatchRows < 1
             ? $"load {facts.Load}, mark {facts.Mark}, generation {facts.Generation} or {facts.BatchRows} rows a batch is no number of one"

@@ -110,7 +110,6 @@ internal sealed class SegmentIndex(
         return new SegmentIndex(segment, facts, length, header, footer, index, domains);
     }
 
-    /// <returns>The number of the block that holds a position.</returns>
     public int Find(long position)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(position, facts.First);

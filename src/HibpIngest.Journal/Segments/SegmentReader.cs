@@ -159,7 +159,6 @@ internal static class SegmentScan
     /// <summary>Maximum size of a group, unless a single block is larger.</summary>
     private const int GroupBytes = 1 << 20;
 
-    /// <summary>Returns the size of a buffer for any group.</summary>
     public static int BufferBytes(SegmentIndex index) =>
         (int)Math.Min(Math.Max(GroupBytes, SegmentLimits.FrameBytes + index.MaxStoredBytes), index.Length);
 
@@ -173,7 +172,6 @@ internal static class SegmentScan
         return end;
     }
 
-    /// <param name="end">The first block after the group.</param>
     /// <param name="raw">Room for any block's payload.</param>
     public static void Decode<TVisitor>(
         SegmentIndex index, int first, int end, ReadOnlySpan<byte> group, Span<byte> raw, ref TVisitor visitor)

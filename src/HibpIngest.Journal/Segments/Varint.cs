@@ -14,7 +14,6 @@ internal static class Varint
         return length;
     }
 
-    /// <summary>Reads a number up to 2,147,483,647.</summary>
     /// <returns>False if there is none, or if it isn't in its shortest form.</returns>
     public static bool TryRead(ReadOnlySpan<byte> source, ref int at, out int value)
     {

@@ -52,7 +52,7 @@ public sealed partial class AppendPasswords(
             {
                 // The hold is read after the transaction: a repack writes it first, then updates the transactions that have not started.
                 if (await stores.Blobs.FindAsync(PasswordNames.Hold(release), cancellationToken) is not null)
-                    throw new StoreUnavailableException($"release {release.Name} is being repacked: hashes are added when that has ended");
+                    throw new UnavailableException($"release {release.Name} is being repacked: hashes are added when that has ended");
                 // A repack that has ended serves the new release first, then deletes the hold.
                 if (await ChooseAsync(transaction.Release, cancellationToken) != release)
                     continue;
@@ -84,7 +84,7 @@ public sealed partial class AppendPasswords(
         if (await release.FindAsync(part.Mode, cancellationToken) is { } source)
         {
             var bytes = await ReadRowsAsync(transaction, part.Offset, part.Rows * AppendRows.RowBytes(part.Mode), cancellationToken);
-            var ranges = Split(AppendRows.Read(part.Mode, bytes.Span));
+            var ranges = AppendRows.Read(part.Mode, bytes.Span).GroupBy(row => row.Prefix).Select(range => range.ToArray()).ToList();
             var degree = new ParallelOptions { MaxDegreeOfParallelism = RangesAtOnce, CancellationToken = cancellationToken };
             await Parallel.ForEachAsync(ranges, degree, async (rows, token) => await release.Overlays.AddAsync(
                 source, part.Mode, rows[0].Prefix, rows, transaction.Id, () => ListUnsettledAsync(token), token));
@@ -123,7 +123,7 @@ public sealed partial class AppendPasswords(
             && (await ReleaseReader.FindAsync(stores.Blobs, key.Name, cancellationToken))?.Key == key)
             return key;
         var served = (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current?.Served.Release
-            ?? throw new StoreUnavailableException(
+            ?? throw new UnavailableException(
                 "no passwords are served yet that could be added to: import them with 'hibp passwords import FILE'");
         return (await ReleaseReader.FindAsync(stores.Blobs, served, cancellationToken))?.Key
             ?? throw new RangeMissingException(new ReleaseKey(served, null));
@@ -160,18 +160,6 @@ public sealed partial class AppendPasswords(
         var now = time.GetUtcNow();
         return await appends.ListAsync(cancellationToken).Where(one => one.DoneAt is null || now - one.DoneAt < SettledAfter)
             .Select(one => one.Id).ToHashSetAsync(cancellationToken: cancellationToken);
-    }
-
-    private static List<HashCount[]> Split(List<HashCount> rows)
-    {
-        var ranges = new List<HashCount[]>();
-        for (var left = CollectionsMarshal.AsSpan(rows); !left.IsEmpty;)
-        {
-            var (_, count) = SortedRanges.FirstRange(left);
-            ranges.Add(left[..count].ToArray());
-            left = left[count..];
-        }
-        return ranges;
     }
 
     /// <summary>The unused bits of the last byte are set.</summary>

@@ -41,7 +41,6 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
             _file = file + 1;
     }
 
-    /// <param name="maxRecordsPerFile">The maximum number of records to read from each file.</param>
     /// <returns>The position after the last record read; the same one if there was nothing more.</returns>
     public async Task<ChangePosition> ReadAsync(
         ChangePosition from, Action<RangeChange> each, CancellationToken cancellationToken, int maxRecordsPerFile = RecordsAtOnce)

@@ -31,7 +31,7 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
                 applied = applied.Among(await listUnsettled());
             if (applied.Count >= AppliedTransactions.MaxIds)
             {
-                throw new StoreUnavailableException($"a range has had {AppliedTransactions.MaxIds} transactions within the hour; it "
+                throw new UnavailableException($"a range has had {AppliedTransactions.MaxIds} transactions within the hour; it "
                     + "accepts more when the first of them are done");
             }
             var content = blob is null ? await source.ReadAsync(prefix, cancellationToken)
@@ -40,27 +40,18 @@ internal sealed class RangeOverlays(IPasswordBlobs blobs, ReleaseKey release)
             if (await blobs.WriteAsync(name, changed, blob?.ETag, cancellationToken) is not null)
                 return;
         }
-        throw new StoreUnavailableException($"a range of appended hashes: other processes changed it in each of {MaxTries} attempts");
+        throw new UnavailableException($"a range of appended hashes: other processes changed it in each of {MaxTries} attempts");
     }
 
     private static byte[] Merge(HashMode mode, int prefix, RangeContent? content, ReadOnlySpan<HashCount> added)
     {
-        var existing = new List<HashCount>();
+        var rows = new List<HashCount>();
         if (content is not null)
-            RangeText.Read(mode, prefix, content.For(acceptsGzip: false).Bytes.Span, existing);
-        var merged = new List<HashCount>(existing.Count + added.Length);
-        var (one, other) = (0, 0);
-        while (one < existing.Count || other < added.Length)
-        {
-            if (other == added.Length || (one < existing.Count && existing[one].IsBefore(added[other])))
-                merged.Add(existing[one++]);
-            else if (one == existing.Count || added[other].IsBefore(existing[one]))
-                merged.Add(added[other++]);
-            else
-                merged.Add(existing[one++].Plus(added[other++]));
-        }
-        var text = new byte[RangeText.MaxBytes(mode, merged.Count)];
-        return RangeGzip.Compress(text.AsSpan(0, RangeText.Write(mode, CollectionsMarshal.AsSpan(merged), text)));
+            RangeText.Read(mode, prefix, content.For(acceptsGzip: false).Bytes.Span, rows);
+        rows.AddRange(added);
+        AppendRows.Sort(rows);
+        var text = new byte[RangeText.MaxBytes(mode, rows.Count)];
+        return RangeGzip.Compress(text.AsSpan(0, RangeText.Write(mode, CollectionsMarshal.AsSpan(rows), text)));
     }
 }
 

@@ -19,7 +19,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         return changes;
     }
 
-    /// <summary>The changes that are in the result.</summary>
     public ChangesRead LastRead => _lastRead;
 
     /// <summary>
@@ -29,7 +28,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
     public long this[HashMode mode, int prefix] =>
         Volatile.Read(ref _changed[(int)mode]) is { } changed ? Volatile.Read(ref changed[prefix]) : 0;
 
-    /// <summary>Reads the changes since the last call.</summary>
     public async Task RefreshAsync(CancellationToken cancellationToken)
     {
         var now = time.GetUtcNow();
@@ -46,7 +44,6 @@ internal sealed class ReleaseChanges(IPasswordBlobs blobs, ReleaseKey release, b
         _lastRead = new ChangesRead(now, copied);
     }
 
-    /// <summary>Returns the time of the first change after a position, or null.</summary>
     public async Task<DateTimeOffset?> FindFirstAsync(ChangePosition from, CancellationToken cancellationToken)
     {
         // One record from each of up to two files: the earlier one is the first change.

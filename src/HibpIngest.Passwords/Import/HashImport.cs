@@ -60,7 +60,6 @@ internal sealed class HashImport : IDisposable
         RandomAccess.SetLength(file, _spoolLength);
     }
 
-    /// <summary>Position at which <see cref="ReadAsync"/> begins.</summary>
     public ImportStart Start { get; }
 
     /// <summary>The same unchanged files, read in the same way, as 16 hex digits; null: an input can be read only once.</summary>
@@ -143,7 +142,6 @@ internal sealed class HashImport : IDisposable
         return new SortedRanges(_file, _spoolLength, _directory, ordinal * HashSpool.Buckets, slots);
     }
 
-    /// <summary>Ends the import and deletes its files, and the work folder if it holds nothing else.</summary>
     public void Delete()
     {
         File.Delete(StatePath);

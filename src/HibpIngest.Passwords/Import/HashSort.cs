@@ -10,7 +10,6 @@ internal static class HashSort
     private const int Bytes = 20;
     private const int MaxInsertionRows = 24;
 
-    /// <summary>Sorts the rows, and merges equal hashes by adding their counts.</summary>
     /// <returns>Number of distinct hashes; they fill the front of the span.</returns>
     public static int SortAndSum(Span<HashCount> rows)
     {
@@ -74,7 +73,6 @@ internal static class HashSort
         }
     }
 
-    /// <summary>Moves each row into its byte's group.</summary>
     /// <param name="counts">The groups' sizes; overwritten.</param>
     private static void PermuteInPlace(Span<HashCount> rows, int index, Span<int> counts, ReadOnlySpan<int> ends)
     {

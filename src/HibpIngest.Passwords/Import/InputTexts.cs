@@ -100,7 +100,6 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
     }
 
     /// <summary>Adds a zip's name to messages about it, which name its entries only.</summary>
-    /// <param name="zip">Null: messages stay as they are.</param>
     public static T Named<T>(string? zip, Func<T> read)
     {
         try
@@ -115,11 +114,9 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
 }
 
 /// <param name="Offset">Bytes of the text that an earlier run has processed.</param>
-/// <param name="Zip">Name of the zip that contains the text; null: the input is not a zip.</param>
 internal sealed record InputText(
     int Input, ArchivePosition Entry, int Text, string Name, Stream Content, long Offset, long TextLines, string? Zip = null);
 
-/// <summary>The read position within the inputs, and the counts up to there.</summary>
 /// <param name="Input">Ordinal of the input; the number of inputs at the end.</param>
 /// <param name="Entry">In a zip, the top-level entry that contains the text.</param>
 /// <param name="Text">Ordinal of the text within the entry, or within an input that is not a zip.</param>

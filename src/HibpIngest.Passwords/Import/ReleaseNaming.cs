@@ -3,7 +3,6 @@ using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Import;
 
-/// <summary>Names the release of an import, a dropped file or a repack that names none.</summary>
 internal static class ReleaseNaming
 {
     /// <summary>Returns the newest release if it lacks these modes and nothing was appended to it, else a new name by the date.</summary>

@@ -14,18 +14,14 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
     public const int PrefixesPerBucket = HashSpool.PrefixesPerBucket;
 
     // Duplicates count each time.
-    public long Rows(int firstBucket, int buckets)
-    {
-        CheckBuckets(firstBucket, buckets);
-        return Enumerable.Range(firstOfMode + firstBucket, buckets).Sum(bucket => directory[bucket].Rows);
-    }
+    public long Rows(int firstBucket, int buckets) =>
+        Enumerable.Range(firstOfMode + firstBucket, buckets).Sum(bucket => directory[bucket].Rows);
 
     /// <summary>Passes on every range of some buckets, in order, while the next buckets are sorted on other threads.</summary>
     /// <param name="each">Receives a prefix and its hashes: sorted, distinct, with counts above 0, valid until it returns.</param>
     public async Task ReadAsync(
         int firstBucket, int buckets, Func<int, ReadOnlyMemory<HashCount>, CancellationToken, ValueTask> each, CancellationToken token)
     {
-        CheckBuckets(firstBucket, buckets);
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(token);
         var ahead = new Queue<Sorting>();
         var (next, end) = (firstBucket, firstBucket + buckets);
@@ -107,13 +103,6 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
                     + "(--memory)");
             }
         }
-    }
-
-    private void CheckBuckets(int firstBucket, int buckets)
-    {
-        ArgumentOutOfRangeException.ThrowIfNegative(firstBucket);
-        ArgumentOutOfRangeException.ThrowIfNegative(buckets);
-        ArgumentOutOfRangeException.ThrowIfGreaterThan(firstBucket, Buckets - buckets);
     }
 
     private readonly record struct Sorting(HashCount[] Slot, Task<int> Rows);

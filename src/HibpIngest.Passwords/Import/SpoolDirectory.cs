@@ -68,7 +68,6 @@ internal readonly record struct ChunkPlace(long Offset, int Rows)
         this == None || (Offset >= 0 && Rows > 0 && Offset <= length - LinkBytes - ((long)Rows * RowBytes));
 }
 
-/// <summary>Reads the hashes of a bucket, from the chunk that was written last to the first.</summary>
 internal sealed class BucketReader(SafeFileHandle spool, long length, int bucket, SpoolDirectory.Entry entry)
 {
     private readonly byte[] _link = new byte[ChunkPlace.LinkBytes];

@@ -40,7 +40,6 @@ internal static class RangeGzip
         return memory.ToArray();
     }
 
-    /// <summary>Returns a range's decompressed length, from its last four bytes.</summary>
     public static int LengthOf(ReadOnlySpan<byte> gzip)
     {
         if (gzip.Length < TrailerBytes || BinaryPrimitives.ReadUInt32LittleEndian(gzip[^4..]) is var length

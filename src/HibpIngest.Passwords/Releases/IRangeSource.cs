@@ -6,7 +6,7 @@ internal interface IRangeSource
     DateTimeOffset CompletedAt { get; }
 
     /// <returns>Null if the range has no hash.</returns>
-    /// <exception cref="StoreUnavailableException">The range can't be read now, or is missing.</exception>
+    /// <exception cref="UnavailableException">The range can't be read now, or is missing.</exception>
     Task<RangeContent?> ReadAsync(int prefix, CancellationToken cancellationToken);
 
     /// <summary>Reads all ranges of a group that hold a hash, in order.</summary>
@@ -15,4 +15,4 @@ internal interface IRangeSource
 
 /// <summary>A blob or row that a release names no longer exists: another release may be served by now.</summary>
 internal sealed class RangeMissingException(ReleaseKey release)
-    : StoreUnavailableException($"passwords of release {release.Name} were deleted or replaced");
+    : UnavailableException($"passwords of release {release.Name} were deleted or replaced");

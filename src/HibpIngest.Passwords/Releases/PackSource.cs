@@ -30,7 +30,6 @@ internal sealed class PackSource(IPasswordBlobs blobs, ReleaseKey release, Relea
     public IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadGroupAsync(int group, CancellationToken cancellationToken) =>
         ReadPackAsync(blobs, release, part.Mode, group, index.RecordOf(group), cancellationToken);
 
-    /// <summary>Reads a whole pack in order; needs no index.</summary>
     public static async IAsyncEnumerable<(int Prefix, RangeContent Content)> ReadPackAsync(
         IPasswordBlobs blobs, ReleaseKey release, HashMode mode, int pack, PackRecord record,
         [EnumeratorCancellation] CancellationToken cancellationToken)

@@ -52,7 +52,6 @@ public static class PasswordNames
     /// <summary>While this blob exists, the release is being repacked: no append is started with it.</summary>
     public static string Hold(ReleaseKey release) => $"releases/{release}/hold.json";
 
-    /// <summary>Folder of the records of imports of dropped files into a release.</summary>
     internal static string Imports(string release) => $"{AllImports}{release}/";
 
     internal static string PlanOfImport(string release, HashMode mode) => $"{Imports(release)}{mode.Name()}/plan.json";

@@ -14,7 +14,6 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         await FindAsync(release, cancellationToken) ?? throw new NotPossibleException(
             $"there is no release {release}: 'hibp passwords status' lists them");
 
-    /// <summary>Returns the given name, or the served release's.</summary>
     internal static string NameOf(string? release, CurrentRelease? current) =>
         release ?? current?.Served.Release ?? throw new NotPossibleException(
             "no passwords are served yet: name a release by --release; 'hibp passwords status' lists them");

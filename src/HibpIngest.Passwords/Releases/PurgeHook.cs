@@ -29,14 +29,14 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
 
     public bool IsSet => url is not null;
 
-    /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
+    /// <exception cref="UnavailableException">Three attempts failed.</exception>
     public async Task PurgeEverythingAsync(CancellationToken cancellationToken)
     {
         if (IsSet)
             await SendAsync("""{"purge_everything":true}""", cancellationToken);
     }
 
-    /// <exception cref="StoreUnavailableException">Three attempts failed.</exception>
+    /// <exception cref="UnavailableException">Three attempts failed.</exception>
     public async Task PurgeAsync(IEnumerable<string> addresses, CancellationToken cancellationToken)
     {
         if (url is null)
@@ -53,7 +53,7 @@ public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, 
         if (await Retries.ExecuteAsync(token => TryAsync(json, token), cancellationToken) is { } reason)
         {
             LogFailed(reason);
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"the served release was changed, but its caches were not purged: HIBP_PURGE_URL answered with {reason}. "
                 + "Run the same command again, or purge them by hand");
         }

@@ -3,7 +3,6 @@ using System.Text.Json.Serialization.Metadata;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>Reads and writes the documents of releases.</summary>
 internal static class ReleaseReader
 {
     private const string Subject = "the passwords' container";

@@ -2,12 +2,10 @@ using System.Runtime.CompilerServices;
 
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>Ranges that are stored one by one, as blobs or as rows of a table.</summary>
 /// <param name="read">Returns null if the range is missing although it is listed.</param>
 internal sealed class SingleRangeSource(
     ReleaseKey release, ReleasePart part, PresentRanges present, Func<int, CancellationToken, Task<RangeContent?>> read) : IRangeSource
 {
-    // Concurrent reads when a group is read as a whole.
     private const int MaxConcurrency = 16;
 
     public DateTimeOffset CompletedAt => part.CompletedAt;
@@ -17,7 +15,6 @@ internal sealed class SingleRangeSource(
             await blobs.ReadAsync(PasswordNames.Range(release, part.Mode, prefix), null, token) is { } blob
                 ? RangeContent.OfGzip(part.Mode, blob.Bytes, blob.LastModified, blob.Md5) : null);
 
-    /// <summary>One entity per hash, formatted as text for each read.</summary>
     public static SingleRangeSource OfTable(IPasswordTables tables, ReleaseKey release, ReleasePart part, PresentRanges present) =>
         new(release, part, present, async (prefix, token) =>
         {

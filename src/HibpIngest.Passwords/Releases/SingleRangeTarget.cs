@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords.Releases;
 
-/// <summary>Writes ranges one by one, several at a time.</summary>
 /// <param name="maxConcurrency">The maximum number of concurrent writes of one group.</param>
 /// <param name="needsRows">True if it writes rows rather than the gzip.</param>
 internal abstract class SingleRangeTarget(

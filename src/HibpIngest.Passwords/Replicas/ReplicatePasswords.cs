@@ -113,7 +113,6 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
             cancellationToken))!;
     }
 
-    /// <summary>Copies a pack unless an identical one exists, and returns its version.</summary>
     private async Task<string> CopyPackAsync(
         ReleaseCopy copy, HashMode mode, int pack, PackRecord record, CancellationToken cancellationToken)
     {
@@ -216,9 +215,7 @@ public sealed class ReplicatePasswords(PasswordStores primary, PasswordReleases 
     private static ParallelOptions Degree(int maxConcurrency, CancellationToken cancellationToken) =>
         new() { MaxDegreeOfParallelism = maxConcurrency, CancellationToken = cancellationToken };
 
-    /// <param name="Source">The release's key in the primary.</param>
     /// <param name="Stores">The replica's stores.</param>
-    /// <param name="Destination">The copy's key in the replica.</param>
     private sealed record ReleaseCopy(ReleaseKey Source, PasswordStores Stores, ReleaseKey Destination);
 }
 

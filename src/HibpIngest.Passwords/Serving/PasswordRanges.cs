@@ -79,7 +79,6 @@ public sealed class PasswordRanges : IPasswordRanges
     }
 
     /// <summary>Returns the time up to which a replica has all changes of this account.</summary>
-    /// <param name="copied">The position up to which the replica has this account's changes.</param>
     private async Task<DateTimeOffset> FindUncopiedAsync(PasswordRelease copy, ChangePosition copied, CancellationToken cancellationToken)
     {
         // The time is not known: the client requests the same changes again.

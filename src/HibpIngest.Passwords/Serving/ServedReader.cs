@@ -50,7 +50,7 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
             document is null ? null : new RangeOverlays(stores.Blobs, document.Key));
     }
 
-    protected override StoreUnavailableException NotRead() => new("the served release has not been read yet");
+    protected override UnavailableException NotRead() => new("the served release has not been read yet");
 
     protected override void OnDown(string reason) => LogDown(reason);
 
@@ -73,7 +73,6 @@ internal sealed partial class ServedReader(PasswordStores stores, PasswordBacken
 }
 
 /// <param name="ETag">ETag of the document that names the release; null if there is none.</param>
-/// <param name="Release">The served release; null if nothing is served.</param>
 /// <param name="Since">Time of the switch to the release.</param>
 /// <param name="Sources">Sources by mode; null if the mode is not served.</param>
 internal sealed record ServedRanges(

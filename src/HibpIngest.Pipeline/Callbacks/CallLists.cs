@@ -12,7 +12,6 @@ public sealed class CallLists(ICallbackBlobs blobs, InstallationKeys keys, IOpti
 
     public Task DeleteAsync(CallbackKey delivery, CancellationToken cancellationToken) => blobs.DeleteAsync(delivery, cancellationToken);
 
-    /// <summary>Returns the pause after earlier ones: doubled each time, up to an hour, minus up to a quarter of jitter.</summary>
     internal TimeSpan PauseOf(int before)
     {
         var pause = options.Value.CallPause * Math.Pow(2, Math.Clamp(before, 0, 20));

@@ -17,7 +17,7 @@ internal sealed class CallPool(
 
     public IReadOnlyList<CallbackKey> Keys { get; } = [.. deliveries.Select(one => one.Delivery.Key)];
 
-    /// <summary>Takes the next call. Throttled calls are repeated after all others.</summary>
+    /// <summary>Throttled calls are repeated after all others.</summary>
     public bool TryTake(out (int Delivery, int Call) next)
     {
         lock (_lock)
@@ -88,7 +88,6 @@ internal sealed class CallPool(
         }
     }
 
-    /// <param name="pauseOf">Returns how long a delivery with failed calls is deferred, given the number of its earlier deferrals.</param>
     public IReadOnlyList<CallbackResult> Results(Func<int, TimeSpan> pauseOf)
     {
         lock (_lock)

@@ -71,7 +71,7 @@ public sealed class CallSchedule(
 
     /// <summary>Deletes the blobs that a crash left of a load whose calls have ended.</summary>
     public Task CleanAsync(Load load, CancellationToken cancellationToken) =>
-        load.Calls is { IsSearched: true, Calls: > 0, Open: 0, Dead: 0 }
+        load.Calls is { IsSearched: true, Calls: > 0, Open: 0, Abandoned: 0 }
             ? blobs.DeleteAsync(load.Id, cancellationToken) : Task.CompletedTask;
 
     /// <summary>True if a load has slices to look through, but no message for them was sent within <paramref name="lostAfter"/>.</summary>

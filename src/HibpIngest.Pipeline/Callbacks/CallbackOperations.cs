@@ -5,7 +5,7 @@ namespace HibpIngest.Pipeline.Callbacks;
 /// exist is a <see cref="NotPossibleException"/>.
 /// </summary>
 public sealed class CallbackOperations(
-    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IStoreMarks register, ILoads loads, CallSchedule schedule)
+    ICallbacks callbacks, ICallbackClients clients, ICallbackBlobs blobs, IWorkRegister register, ILoads loads, CallSchedule schedule)
 {
     /// <summary>Lists the deliveries by client and breach; a removed client has no name.</summary>
     public async Task<IReadOnlyList<(string? Client, CallbackSummary Summary)>> ListAsync(CancellationToken cancellationToken)
@@ -34,7 +34,7 @@ public sealed class CallbackOperations(
     {
         var number = await NumberAsync(client, cancellationToken);
         var marked = await MarkOpenAsync(
-            breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 } or { IsFailed: true }, cancellationToken);
+            breach, load => load.Calls is { Abandoned: > 0 } or { Open: > 0 } or { IsFailed: true }, cancellationToken);
         var calls = await callbacks.RetryDeliveriesAsync(number, breach, cancellationToken);
         await schedule.SweepAsync(cancellationToken);
         var failed = number is null ? marked.Where(load => load.Calls is { IsFailed: true }).ToList() : [];
@@ -48,7 +48,7 @@ public sealed class CallbackOperations(
     public async Task<long> DropAsync(string? client, string? breach, bool withOpen, CancellationToken cancellationToken)
     {
         var number = await NumberAsync(client, cancellationToken);
-        await MarkOpenAsync(breach, load => load.Calls is { Dead: > 0 } or { Open: > 0 }, cancellationToken);
+        await MarkOpenAsync(breach, load => load.Calls is { Abandoned: > 0 } or { Open: > 0 }, cancellationToken);
         var (deliveries, calls) = await callbacks.DropDeliveriesAsync(
             number, breach, withOpen, "dropped by an operator (hibp callbacks drop)", cancellationToken);
         foreach (var delivery in deliveries)

@@ -158,7 +158,6 @@ public sealed partial class DeliverCallbacks(
         }
     }
 
-    /// <summary>Records accepted calls, renews the lease, and halts deliveries that are no longer to be made.</summary>
     private async Task RecordWhileAsync(CallbackRun work, CallPool pool, CancellationToken ended)
     {
         using var timer = new PeriodicTimer(RecordEvery, time);
@@ -170,7 +169,7 @@ public sealed partial class DeliverCallbacks(
                 {
                     await RecordAsync(work, pool.TakeChanged(), pool, CancellationToken.None);
                 }
-                catch (StoreUnavailableException)
+                catch (UnavailableException)
                 {
                     // The database may return before the lease ends. Calls continue; their outcomes are recorded at the end.
                 }

@@ -61,7 +61,7 @@ internal sealed class HashedAccounts : IDisposable
 
     public int PrefixOf(int hash) => _hashes[hash].Prefix;
 
-    /// <summary>Returns the bytes of the hashes that are in a bitmap; valid until the next call.</summary>
+    /// <returns>Valid until the next call.</returns>
     public ReadOnlySpan<byte> Find(PrefixBitmap watched, Func<int, bool>? filter)
     {
         if (_found.Length == 0)

@@ -32,7 +32,7 @@ public sealed class PreviewCalls(
             health.GetValueOrDefault(client.Number)?.CallTime ?? CallEstimate.UsualCallTime))];
     }
 
-    /// <summary>Adds a load's calls for each client. Returns whether every slice was searched.</summary>
+    /// <returns>True if every slice was searched.</returns>
     private async Task<bool> LookThroughAsync(
         Load load, IReadOnlyList<CallbackClient> called, Dictionary<int, double> calls, CancellationToken cancellationToken)
     {

@@ -13,7 +13,6 @@ internal sealed class SkippedHashes(IReadOnlyList<int> marks, LayoutFacts facts,
     /// <param name="hash">Must have been looked up.</param>
     public bool Contains(int hash) => _skipped[hash];
 
-    /// <summary>Looks up the hashes that a client watches, except those that were looked up before.</summary>
     public async Task LookUpAsync(HashedAccounts accounts, PrefixBitmap watched, CancellationToken cancellationToken)
     {
         var hits = Enumerable.Range(0, accounts.Count).Where(

@@ -7,7 +7,6 @@ internal static class LogoImage
 {
     public const int MaxBytes = 512 * 1024;
 
-    /// <summary>Maximum width and height in pixels.</summary>
     public const int MaxPixels = 1_024;
 
     /// <summary>The signature, and the first chunk's length and type, which are the same in every PNG (w3.org/TR/png).</summary>

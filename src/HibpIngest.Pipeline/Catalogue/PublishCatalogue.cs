@@ -10,7 +10,7 @@ namespace HibpIngest.Pipeline.Catalogue;
 /// wins and the other starts over. The last blob written, ids.json, decides which one that is.
 /// </summary>
 public sealed partial class PublishCatalogue(
-    ICatalogue catalogue, IStoreMarks marks, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
+    ICatalogue catalogue, IWorkRegister register, ICatalogueBlobs blobs, IBreachBlobs dropped, IOptions<SiteOptions> options,
     TimeProvider time, ILogger<PublishCatalogue> log)
 {
     /// <summary>A run that takes longer gives up. A thousand breaches take less.</summary>
@@ -28,9 +28,9 @@ public sealed partial class PublishCatalogue(
 
     /// <summary>Marks a change, before it is made in SQL; the returned object publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
-        new(this, marks, await marks.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
+        new(this, register, await register.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
 
-    /// <summary>Marks a change and makes it in SQL. A change that is refused clears the mark.</summary>
+    /// <summary>A change that is refused clears the mark.</summary>
     internal async Task<CatalogueChange> ChangeAsync(Func<Task> makeChange, CancellationToken cancellationToken)
     {
         var change = await BeginChangeAsync(cancellationToken);
@@ -64,7 +64,7 @@ public sealed partial class PublishCatalogue(
         await RunAsync(cancellationToken);
     }
 
-    /// <summary>Writes the blobs that differ. The caller has set a mark, which stays set if this throws.</summary>
+    /// <summary>The caller has set a mark, which stays set if this throws.</summary>
     internal async Task<PublishedCatalogue> WriteAsync(CancellationToken cancellationToken)
     {
         using var late = new CancellationTokenSource(MaxRun, time);
@@ -82,10 +82,10 @@ public sealed partial class PublishCatalogue(
         }
         catch (OperationCanceledException) when (late.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
         {
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"publishing the catalogue took longer than {MaxRun.TotalMinutes:0} minutes; Sweep retries it");
         }
-        throw new StoreUnavailableException(
+        throw new UnavailableException(
             $"the catalogue changed {MaxRounds} times during publishing; Sweep retries it");
     }
 

@@ -12,8 +12,7 @@ namespace HibpIngest.Pipeline.Ingest;
 /// </summary>
 internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
 {
-    // Large enough that handing a chunk over costs nothing compared with inflating it, small enough to stay in the cache until it is
-    // scanned.
+    // Handing a chunk over costs nothing compared with inflating it, and it is still in the cache when it is scanned.
     private const int ChunkBytes = 512 * 1024;
     private const int Chunks = 4;
     private const int BatchesInFlight = 3;
@@ -72,7 +71,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
     /// <summary>The batches in order; ends with the error, if any. Each must be returned with <see cref="Return"/>.</summary>
     public ChannelReader<ExtractedBatch> Batches => _batches.Reader;
 
-    /// <summary>Returns the load's final checkpoint; valid after <see cref="Batches"/> has completed.</summary>
+    /// <summary>Valid after <see cref="Batches"/> has completed.</summary>
     public LoadCheckpoint Checkpoint() => new()
     {
         Entry = _entry,
@@ -203,8 +202,7 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
             }
             if (found.IsLast)
             {
-                // A short batch is the load's last one. After an error the unfinished batch is dropped, so that a rerun produces the same
-                // batches.
+                // Only a load's last batch is short. After an error the unfinished one is dropped, so that a rerun makes the same batches.
                 if (found.Error is null && _batch.Count > 0)
                     HandOver();
                 _batches.Writer.Complete(found.Error);
@@ -213,7 +211,6 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         }
     }
 
-    /// <summary>Assigns positions to the new accounts, and copies those after the checkpoint into the batch.</summary>
     private void Take(AccountBatch accounts)
     {
         _known.ReadShare = (double)Interlocked.Read(ref _blobBytesRead) / _blobBytes;
@@ -251,7 +248,6 @@ internal sealed class AccountExtractor : IAccountSink, IAsyncDisposable
         _finding = _freeFound.Take(_stop.Token);
     }
 
-    /// <summary>Passes a defect on to the reader of the batches, and stops the other threads.</summary>
     private void Break(Exception e)
     {
         _batches.Writer.TryComplete(e);

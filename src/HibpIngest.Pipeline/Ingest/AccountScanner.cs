@@ -37,8 +37,7 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
     /// <summary>First version that opens tars within an archive instead of scanning them as text.</summary>
     public const int OpensTarsFrom = 2;
 
-    // An alias run is cut to this length: an escape letter, the longest alias and one byte more, so that an over-long alias stays
-    // over-long.
+    // Runs are cut to this: an escape letter, the longest alias and one byte more, so that an over-long alias stays over-long.
     private const int MaxStoredAlias = AccountRules.MaxAliasLength + 2;
     private const int MaxStoredDomain = AccountRules.MaxDomainLength + 1;
     private const int DecodedBytes = 8192;
@@ -97,7 +96,7 @@ internal sealed class AccountScanner(IAccountSink sink, RejectionCounts counts)
         _hasOddByte = false;
     }
 
-    /// <summary>Looks for a byte order mark. Returns the part of the chunk after it.</summary>
+    /// <returns>The part of the chunk after the byte order mark.</returns>
     private ReadOnlySpan<byte> Detect(ReadOnlySpan<byte> chunk)
     {
         for (; !chunk.IsEmpty; chunk = chunk[1..])

@@ -73,15 +73,11 @@ internal sealed class DedupeSet
     /// <summary>Returns how many accounts fit into the process's memory limit, with a quarter of it left for everything else.</summary>
     public static long MaxThatFit() => (long)(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes * MaxMemoryShare) / BytesPerAccount;
 
-    /// <summary>Returns 50 million, or the number that fits into 40% of the process's memory limit if that is less.</summary>
     public static long DefaultCap() => DefaultCap(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
 
     public static long DefaultCap(long memoryBytes) => Math.Min(MaxByDefault, (long)(memoryBytes * MemoryShareByDefault) / BytesPerAccount);
 
-    /// <summary>
-    /// Adds accounts in order, and tells of each whether it wasn't in the set. Once the cap is reached, nothing is added, so that an
-    /// account that isn't in the set is new each time.
-    /// </summary>
+    /// <summary>Once the cap is reached, nothing is added, so that an account that isn't in the set is new each time.</summary>
     public void Add(AccountBatch accounts, Span<bool> isNew)
     {
         Span<UInt128> hashes = stackalloc UInt128[ChunkSize];
@@ -90,15 +86,13 @@ internal sealed class DedupeSet
             var count = Math.Min(ChunkSize, accounts.Count - first);
             for (var i = 0; i < count; i++)
                 hashes[i] = SeededAccountHash.Compute(accounts.Account(first + i, out var aliasLength), aliasLength);
-            // A large set doesn't fit into the cache: touching many slots before any is needed makes the processor wait for them together
-            // instead of one after the other.
+            // A large set doesn't fit into the cache: touching many slots first lets the processor wait for them together.
             Touch(hashes[..count]);
             for (var i = 0; i < count; i++)
                 isNew[first + i] = Add(hashes[i]);
         }
     }
 
-    /// <summary>Adds one account.</summary>
     internal bool Add(UInt128 hash)
     {
         if (_groups == 0)

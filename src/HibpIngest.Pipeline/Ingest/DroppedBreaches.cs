@@ -3,7 +3,7 @@ namespace HibpIngest.Pipeline.Ingest;
 public sealed class DroppedBreaches(StageRunner runner, IngestBreach ingest, LoadStart starts, IBreachBlobs blobs)
 {
     /// <summary>Ingests the current version of an announced blob; another event for a version only resumes an interrupted load.</summary>
-    /// <exception cref="StoreUnavailableException">Blob storage can't be reached; the next blob scan finds the blob too.</exception>
+    /// <exception cref="UnavailableException">Blob storage can't be reached; the next blob scan finds the blob too.</exception>
     public async Task IngestAsync(string blob, CancellationToken cancellationToken)
     {
         // Metadata, a logo, or an unrelated file.

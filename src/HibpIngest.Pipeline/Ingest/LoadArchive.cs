@@ -10,7 +10,6 @@ public sealed class LoadArchive(ILoadRows rows, IBreachBlobs blobs, ArchivePassw
     public Task CheckMetadataAsync(Load load, CancellationToken cancellationToken) =>
         MetadataFile.ReadAsync(blobs, load.Blob.Name, load.Breach, cancellationToken);
 
-    /// <summary>Starts the extraction from the checkpoint on.</summary>
     internal async Task<AccountExtractor> ExtractAsync(Load load, CancellationToken cancellationToken)
     {
         var password = await passwords.GetAsync(load.Blob, cancellationToken);

@@ -19,7 +19,6 @@ internal sealed record MetadataFile(ReadOnlyMemory<byte>? Document, string? Othe
         return new MetadataFile(null, null);
     }
 
-    /// <summary>Returns why the load is held for an operator; null: it isn't.</summary>
     public string? HeldBecause(LoadId load) => OtherBreach is null ? null
         : HoldReason.OtherBreach + $"'{OtherBreach}', its file's name says otherwise: hibp breach assign {load} '{OtherBreach}', or fix "
         + "the metadata; then hibp mail release";

@@ -2,7 +2,7 @@ namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Sends the journal's messages. A load stays open until it is journaled; Sweep sends messages that a crash lost.</summary>
 public sealed class JournalSchedule(
-    ILoads loads, ILoadRows log, IStoreMarks open, PipelineMessages messages, IOptions<JournalOptions> options)
+    ILoads loads, ILoadRows log, IWorkRegister register, PipelineMessages messages, IOptions<JournalOptions> options)
 {
     public bool IsOn => options.Value.Mode == JournalMode.On;
 
@@ -25,7 +25,7 @@ public sealed class JournalSchedule(
         foreach (var load in await loads.ListLoadsAsync(breach, cancellationToken))
         {
             if (load.PublishedAt is not null)
-                await open.MarkOpenAsync(load.Id, cancellationToken);
+                await register.MarkOpenAsync(load.Id, cancellationToken);
         }
     }
 
@@ -36,7 +36,7 @@ public sealed class JournalSchedule(
         {
             if (load.Id == except)
                 continue;
-            await open.MarkOpenAsync(load.Id, cancellationToken);
+            await register.MarkOpenAsync(load.Id, cancellationToken);
             await SendAsync(load.Id, cancellationToken);
         }
     }

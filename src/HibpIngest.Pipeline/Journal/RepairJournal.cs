@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Journal;
 
 /// <summary>Prepares a load with damaged or lost blobs in the journal to be written again from its rows; intact segments stay.</summary>
-public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs blobs)
+public sealed class RepairJournal(ILoadRows log, IWorkRegister register, IJournalBlobs blobs)
 {
     /// <summary>Deletes damaged segments and marks the load as not journaled. If interrupted after that, Sweep continues.</summary>
     /// <exception cref="NotPossibleException">There is no such load, its rows are purged, or it is being removed.</exception>
@@ -23,7 +23,7 @@ public sealed class RepairJournal(ILoadRows log, IStoreMarks open, IJournalBlobs
             await blobs.DeleteAsync(name, cancellationToken);
             deleted++;
         }
-        await open.MarkOpenAsync(load, cancellationToken);
+        await register.MarkOpenAsync(load, cancellationToken);
         await log.ForgetJournalAsync(load, cancellationToken);
         return deleted;
     }

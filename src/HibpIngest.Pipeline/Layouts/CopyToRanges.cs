@@ -17,8 +17,6 @@ public sealed class CopyToRanges(
 
     public ParallelOptions InParallel(CancellationToken cancellationToken) => TablePart.InParallel(options.Value, cancellationToken);
 
-    /// <summary>Copies the next rows of a part.</summary>
-    /// <param name="retired">Marks that are not copied.</param>
     /// <returns>The token of the remaining rows. Null if the part is done.</returns>
     internal async Task<string?> RunAsync(
         TablePart part, string? token, LayoutFacts facts, HashSet<int> retired, ResiliencePipeline retry,
@@ -29,7 +27,6 @@ public sealed class CopyToRanges(
         return next;
     }
 
-    /// <summary>Reads the next rows of a part, grouped by the partition of their hash. Returns the token of the rest too.</summary>
     private async Task<(Dictionary<string, List<MarkedRow>> Rows, string? Next)> GatherAsync(
         TablePart part, string? token, HashSet<int> retired, ResiliencePipeline retry, CancellationToken cancellationToken)
     {
@@ -60,7 +57,7 @@ public sealed class CopyToRanges(
         LayoutFacts facts, Dictionary<string, List<MarkedRow>> gathered, ResiliencePipeline retry, CancellationToken cancellationToken)
     {
         var placement = new LayoutPlacement(facts);
-        // If the service rejects a token, the walk of its part starts over, so a row may come twice.
+        // If the service rejects a token, the scan of its part starts over, so a row may come twice.
         var transactions =
             from partition in gathered
             from rows in partition.Value.DistinctBy(row => (row.Key, row.Row)).Chunk(IAccountTable.MaxTransactionEntities)

@@ -1,4 +1,5 @@
 using System.Text.Json;
+using System.Text.Json.Serialization;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;
 using Polly;
@@ -7,14 +8,14 @@ namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>
 /// Backfills the hashes of all accounts in the account table while loads are running, and turns ranges on. From its first step on, slices
-/// write hashes themselves; earlier accounts are found by a walk over the table. Idempotency key: the layout. Another run resumes from the
+/// write hashes themselves; earlier accounts are found by a scan of the table. Idempotency key: the layout. Another run resumes from the
 /// checkpoint.
 /// </summary>
 public sealed partial class FillRanges(
     IBreachDatabase database, IStoreRegister register, StoreLayouts setup, LayoutChanges changes, CopyToRanges copy, TimeProvider time,
     ILogger<FillRanges> log)
 {
-    /// <summary>Also taken by a rebuild: accounts written where the walk has already been would have no hashes.</summary>
+    /// <summary>Also taken by a rebuild: accounts written where the scan has already been would have no hashes.</summary>
     internal const string LockName = "fill-ranges";
 
     private IProgress<FillProgress>? _progress;
@@ -69,25 +70,25 @@ public sealed partial class FillRanges(
         // Marks retired by now are not added. A mark retired from here on may be, from a page that was read before.
         var retired = await changes.FindRetiredAsync(cancellationToken);
         var recorded = await database.GetRangesFillAsync(layout.Id, cancellationToken);
-        var fill = recorded is null ? new Fill(null, [.. retired]) : JsonSerializer.Deserialize<Fill>(recorded)!;
-        var walk = TableWalk.Parse(fill.Walk);
+        var progress = recorded is null ? new Progress(null, [.. retired]) : JsonSerializer.Deserialize<Progress>(recorded)!;
+        var scan = TableScan.Parse(progress.Scan);
         var parts = TablePart.OfAccounts(layout.Facts);
-        await RecordAsync(walk.ToString(), cancellationToken); // before anything is written
-        LogStarted(layout.Id, walk.PartsDone, parts.Count);
+        await RecordAsync(scan.ToString(), cancellationToken); // before anything is written
+        LogStarted(layout.Id, scan.PartsDone, parts.Count);
         Report();
 
         var parallel = copy.InParallel(cancellationToken);
         await Parallel.ForEachAsync(parts, parallel, async (part, token) =>
         {
-            while (!walk.IsDone(part))
+            while (!scan.IsDone(part))
             {
-                var next = await copy.RunAsync(part, walk.Token(part), layout.Facts, retired, Retry, token);
-                await walk.MoveToAsync(part, next, RecordAsync, token);
+                var next = await copy.RunAsync(part, scan.Token(part), layout.Facts, retired, Retry, token);
+                await scan.MoveToAsync(part, next, RecordAsync, token);
                 Report();
             }
         });
 
-        foreach (var mark in (await changes.FindRetiredAsync(cancellationToken)).Except(fill.Dead))
+        foreach (var mark in (await changes.FindRetiredAsync(cancellationToken)).Except(progress.Retired))
         {
             LogRemoved(mark);
             await Parallel.ForEachAsync(
@@ -95,14 +96,15 @@ public sealed partial class FillRanges(
                     await changes.RemoveAsync(mark, part, Retry, token));
         }
 
-        void Report() => _progress?.Report(new FillProgress(copy.Accounts, walk.PartsDone, parts.Count));
+        void Report() => _progress?.Report(new FillProgress(copy.Accounts, scan.PartsDone, parts.Count));
 
-        Task RecordAsync(string recordedWalk, CancellationToken token) =>
-            database.SetRangesFillAsync(layout.Id, JsonSerializer.Serialize(fill with { Walk = recordedWalk }), token);
+        Task RecordAsync(string recordedScan, CancellationToken token) =>
+            database.SetRangesFillAsync(layout.Id, JsonSerializer.Serialize(progress with { Scan = recordedScan }), token);
     }
 
-    /// <param name="Dead">Marks that were retired when it began: no page read since can contain them.</param>
-    private sealed record Fill(string? Walk, int[] Dead);
+    /// <param name="Retired">Marks that were retired when it began: no page read since can contain them.</param>
+    private sealed record Progress(
+        [property: JsonPropertyName("Walk")] string? Scan, [property: JsonPropertyName("Dead")] int[] Retired);
 
     private ResiliencePipeline Retry => field ??= TableRetry.Create(LogPaused, time);
 

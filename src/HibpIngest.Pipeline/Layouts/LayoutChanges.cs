@@ -9,11 +9,9 @@ namespace HibpIngest.Pipeline.Layouts;
 /// </summary>
 public sealed class LayoutChanges(ILoads loads, IDatabaseState database, IStoreTables tables, OptOutOperations optOuts)
 {
-    /// <summary>Sets all opt-outs in a layout that was rebuilt, or whose ranges were backfilled.</summary>
     internal Task ApplyOptOutsAsync(StoreLayout layout, CancellationToken cancellationToken) =>
         optOuts.ApplyAsync(layout, cancellationToken);
 
-    /// <summary>Returns the marks of removed loads, and of loads that are being removed.</summary>
     internal async Task<HashSet<int>> FindRetiredAsync(CancellationToken cancellationToken)
     {
         // The order matters: a mark assigned between the two reads is not among them.
@@ -38,7 +36,7 @@ public sealed class LayoutChanges(ILoads loads, IDatabaseState database, IStoreT
     }
 }
 
-/// <summary>Retries requests to a table that throttles or is briefly unavailable: a walk over a table may take hours, unattended.</summary>
+/// <summary>Retries requests to a table that throttles or is briefly unavailable: a scan of a table may take hours, unattended.</summary>
 internal static class TableRetry
 {
     // About two minutes in all, on top of the retries of each request: as long as a failover takes.
@@ -54,7 +52,7 @@ internal static class TableRetry
             MaxDelay = MaxDelay,
             BackoffType = DelayBackoffType.Exponential,
             UseJitter = true,
-            ShouldHandle = new PredicateBuilder().Handle<StoreUnavailableException>(e => e is not StoreFullException),
+            ShouldHandle = new PredicateBuilder().Handle<UnavailableException>(e => e is not StoreFullException),
             OnRetry = retry =>
             {
                 onDelay(retry.Outcome.Exception!.Message, retry.RetryDelay);

@@ -156,7 +156,6 @@ public sealed class LayoutOperations(
 
     internal Task EnsureAsync(CancellationToken cancellationToken) => setup.EnsureAsync(cancellationToken);
 
-    /// <summary>Adds the layout of a rebuild; what the order leaves out is as in the layout that is read.</summary>
     internal async Task<StoreLayout> AddAsync(RebuildOrder order, CancellationToken cancellationToken)
     {
         var read = await register.GetReadLayoutAsync(cancellationToken)

@@ -53,7 +53,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         _order.End();
     }
 
-    /// <summary>Builds a transaction; it must be disposed after use.</summary>
     public MergedTransaction Make(int index)
     {
         var cut = _cuts[_order[index]];
@@ -111,7 +110,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         Place(partition, ref _hashes, RangePartitions, ofRanges: true);
     }
 
-    /// <summary>Places the rows into their groups by counting, without sorting, and cuts the groups.</summary>
     private void Place(MergedPartition partition, ref RowOfAccount[] rows, int groups, bool ofRanges)
     {
         for (var group = 0; group < groups; group++)
@@ -203,7 +201,7 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
 
     private readonly record struct RowOfAccount(int Account, int Row);
 
-    /// <summary>A transaction. Its memory is reused once it is disposed.</summary>
+    /// <summary>Its memory is reused once it is disposed.</summary>
     internal readonly record struct MergedTransaction(
         MergedTransactions Owner, Buffers Buffers, bool OfRanges, int StorageAccount, ReadOnlyMemory<byte> Partition, MarkedRows Rows)
         : IDisposable
@@ -219,7 +217,6 @@ internal sealed class MergedTransactions(LayoutFacts facts, IReadOnlyList<int> m
         public byte[] Key { get; } = new byte[MaxKeyBytes];
     }
 
-    /// <summary>The marks of several rows, concatenated.</summary>
     internal sealed class MarkList
     {
         private int[] _marks = new int[IAccountTable.MaxTransactionEntities];

@@ -250,7 +250,6 @@ internal sealed record Replay
     /// <summary>Marks written since a replay last completed: those retired since must be removed.</summary>
     public required SortedSet<int> Marks { get; init; }
 
-    // Returns the earlier replay if it has the same loads, memory limit and ranges; otherwise a new one with the earlier marks.
     public static Replay Of(IReadOnlyList<ReplayedLoad> loads, long memoryBytes, bool ranges, Replay? before)
     {
         if (before is not null && before.MemoryBytes == memoryBytes && before.Ranges == ranges && before.Loads.SequenceEqual(loads))
@@ -269,7 +268,6 @@ internal sealed record Replay
 
     public string ToJson() => JsonSerializer.Serialize(this);
 
-    /// <summary>Begins the merge. Discards completed partitions if their number has changed.</summary>
     public void Begin(int partitions)
     {
         if (Partitions != partitions)
@@ -278,5 +276,4 @@ internal sealed record Replay
     }
 }
 
-/// <param name="IsJournaled">True if it is read from the journal instead of SQL.</param>
 internal sealed record ReplayedLoad(long Load, int Mark, long Rows, bool IsJournaled);

@@ -7,7 +7,7 @@ public sealed class RebuildSources(IBreachDatabase database, IJournalBlobs blobs
 {
     private const int BatchRows = 20_000;
 
-    /// <summary>Finds a source for the rows of each load. Fails before anything is written if a load's rows are nowhere.</summary>
+    /// <summary>Fails before anything is written if a load's rows are nowhere.</summary>
     internal async Task<IReadOnlyList<RebuildSource>> FindAsync(
         StoreLayout layout, IReadOnlyList<MissingRows> missing, CancellationToken cancellationToken)
     {

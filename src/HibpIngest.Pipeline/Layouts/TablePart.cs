@@ -3,14 +3,11 @@ using System.Text.Json;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>A part of a table; parts are walked in parallel.</summary>
-/// <param name="OfRanges">True if the table holds hashes instead of accounts.</param>
 internal readonly record struct TablePart(TablePlace Place, int Number, bool OfRanges)
 {
-    /// <summary>Approximate number of requests in flight for one part.</summary>
     public const int RequestsInFlight = 4;
 
-    /// <summary>Identifies the part in the record of a walk; unique across tables.</summary>
+    /// <summary>Identifies the part in the record of a scan; unique across tables.</summary>
     public string Key => $"{Place.Table}@{Place.StorageAccount}/{Number}";
 
     public static ParallelOptions InParallel(UpsertOptions options, CancellationToken cancellationToken) =>
@@ -33,7 +30,7 @@ internal readonly record struct TablePart(TablePlace Place, int Number, bool OfR
             select new TablePart(new TablePlace(account, table), number, ofRanges)];
 }
 
-internal sealed class TableWalk
+internal sealed class TableScan
 {
     // Distinct from any token of the service, which are longer.
     private const string Done = ".";
@@ -41,12 +38,11 @@ internal sealed class TableWalk
     private readonly ConcurrentDictionary<string, string> _tokens;
     private readonly SemaphoreSlim _recording = new(1);
 
-    private TableWalk(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
+    private TableScan(IEnumerable<KeyValuePair<string, string>> tokens) => _tokens = new(tokens);
 
     public int PartsDone => _tokens.Values.Count(token => token == Done);
 
-    /// <param name="text">The recorded form; null if nothing has been walked.</param>
-    public static TableWalk Parse(string? text) => new(
+    public static TableScan Parse(string? text) => new(
         text is null ? []
         : text.StartsWith('[') ? ParseFirst(JsonSerializer.Deserialize<string?[]>(text)!)
         : JsonSerializer.Deserialize<Dictionary<string, string>>(text)!);
@@ -55,7 +51,6 @@ internal sealed class TableWalk
 
     public string? Token(TablePart part) => _tokens.GetValueOrDefault(part.Key);
 
-    /// <summary>Moves on in a part and records the walk, one part at a time.</summary>
     /// <param name="token">Token of the next page; null if the part is done.</param>
     public async Task MoveToAsync(
         TablePart part, string? token, Func<string, CancellationToken, Task> record, CancellationToken cancellationToken)

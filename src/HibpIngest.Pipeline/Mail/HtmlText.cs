@@ -7,9 +7,7 @@ internal static class HtmlText
 {
     private const char ParagraphSeparator = '\u2029';
 
-    /// <summary>
-    /// Returns the paragraphs of an HTML text without its markup, or the lines of a text that has no tags. Entities are decoded in both.
-    /// </summary>
+    /// <summary>A text without tags is split at its line ends. Entities are decoded in either case.</summary>
     public static IReadOnlyList<string> Paragraphs(string text)
     {
         var plain = new StringBuilder(text.Length);
@@ -30,7 +28,6 @@ internal static class HtmlText
             paragraph => paragraph.Length > 0)];
     }
 
-    /// <summary>Returns the end of the tag, comment, script or style that begins at <paramref name="start"/>.</summary>
     /// <returns>-1 if the &lt; is an ordinary character.</returns>
     private static int EndOfTag(string text, int start)
     {

@@ -221,7 +221,6 @@ public sealed class MailComposer
             _templates.DomainHtml.Render(values));
     }
 
-    // The values of every mail.
     private Dictionary<string, object?> Values(string email, Guid subscription, string? logo) => new()
     {
         ["email"] = email,
@@ -235,7 +234,6 @@ public sealed class MailComposer
         ["logo"] = logo,
     };
 
-    // One line: title, date, what was exposed, flags.
     private static string Describe(Breach breach)
     {
         var (metadata, line) = (breach.Metadata, new StringBuilder(Shown(breach.Metadata.Title) ?? Shown(breach.Name)));
@@ -354,7 +352,6 @@ public sealed class MailComposer
         ContentTransferEncoding = ContentEncoding.QuotedPrintable,
     };
 
-    /// <summary>Encodes text as UTF-8 in quoted-printable. Each line end (LF or CRLF) becomes CRLF, with one at the end.</summary>
     internal static byte[] QuotedPrintable(string text)
     {
         using var encoded = new MemoryStream();
@@ -371,7 +368,6 @@ public sealed class MailComposer
         }
     }
 
-    /// <summary>Breaks long lines at spaces, and indents the continuation lines of list items.</summary>
     private static string Wrap(string text)
     {
         var wrapped = new StringBuilder(text.Length + text.Length / 32);

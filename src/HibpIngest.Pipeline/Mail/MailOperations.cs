@@ -5,7 +5,7 @@ using HibpIngest.Pipeline.Catalogue;
 namespace HibpIngest.Pipeline.Mail;
 
 public sealed class MailOperations(
-    IBreachDatabase database, IStoreMarks register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls, LoadReports reports,
+    IBreachDatabase database, IWorkRegister register, BreachLoads breachLoads, MailSchedule mails, CallSchedule calls, LoadReports reports,
     PipelineMessages messages)
 {
     /// <summary>Releases a breach's held and unpublished loads, and sends mail messages again. Returns the open notifications.</summary>

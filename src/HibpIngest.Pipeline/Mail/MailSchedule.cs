@@ -4,8 +4,7 @@ namespace HibpIngest.Pipeline.Mail;
 public sealed class MailSchedule(
     INotifications notifications, PipelineMessages messages, LoadReports reports, IOptions<MailOptions> options)
 {
-    // How far messages are sent ahead: enough that no sender waits for one, few enough that a load that is held or hidden leaves few
-    // behind.
+    // Enough that no sender waits for a message, few enough that a load that is held or hidden leaves few behind.
     private static readonly TimeSpan MailsAhead = TimeSpan.FromMinutes(5);
 
     // Sending them takes some 10 seconds.

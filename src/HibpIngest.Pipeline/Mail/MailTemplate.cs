@@ -21,7 +21,6 @@ internal sealed partial class MailTemplate
         _html = html;
     }
 
-    /// <summary>Loads an embedded template; files that end in .html are HTML.</summary>
     public static MailTemplate Load(string file)
     {
         using var stream = typeof(MailTemplate).Assembly.GetManifestResourceStream($"HibpIngest.Pipeline.Mail.Templates.{file}")
@@ -30,13 +29,12 @@ internal sealed partial class MailTemplate
         return new MailTemplate(reader.ReadToEnd(), file.EndsWith(".html", StringComparison.Ordinal));
     }
 
-    /// <summary>Loads a custom template; errors in it name the file.</summary>
     public static MailTemplate LoadFile(string path) =>
         new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _file = Path.GetFileName(path) };
 
     public static MailTemplate Parse(string text, bool html) => new(text, html);
 
-    /// <summary>Renders the template. Values are string, bool or a list of strings; null is an empty text. Tags in values stay.</summary>
+    /// <summary>Values are string, bool or a list of strings; null is an empty text. Tags in values stay.</summary>
     public string Render(IReadOnlyDictionary<string, object?> values)
     {
         var result = new StringBuilder();
@@ -108,7 +106,6 @@ internal sealed partial class MailTemplate
     private static partial Regex LoneTag();
 }
 
-/// <summary>The templates: the built-in ones, except those that a folder replaces.</summary>
 internal sealed record MailTemplates(
     MailTemplate IndividualText, MailTemplate IndividualHtml, MailTemplate DomainText, MailTemplate DomainHtml,
     MailTemplate MessageText, MailTemplate MessageHtml, MailTemplate WelcomeText, MailTemplate WelcomeHtml)

@@ -7,8 +7,7 @@ public sealed class NotificationMails(
     IReadLayout layout, IStoreTables tables, INotificationSender sender, Lazy<MailComposer> composer, SubscriberOperations subscribers,
     TimeProvider time)
 {
-    // How often and for how long a deferred mail is retried: as RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are
-    // shorter.
+    // As RFC 5321 (4.5.4.1) asks of mail servers, except that the first pauses are shorter.
     private static readonly TimeSpan FirstDeferral = TimeSpan.FromMinutes(5);
     private static readonly TimeSpan MaxDeferral = TimeSpan.FromHours(4);
 
@@ -68,14 +67,13 @@ public sealed class NotificationMails(
                 }
             }
         }
-        catch (StoreUnavailableException e)
+        catch (UnavailableException e)
         {
             throw new RecipientDeferredException($"the domain's accounts can't be listed now: {e.Message}");
         }
         return (accounts, true);
     }
 
-    /// <summary>Returns the pause before the next try: doubled each time, minus jitter, but never less than the first pause.</summary>
     internal static TimeSpan Deferral(int deferrals)
     {
         var pause = FirstDeferral * Math.Pow(2, Math.Clamp(deferrals, 0, 10));

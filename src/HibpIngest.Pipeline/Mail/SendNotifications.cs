@@ -35,8 +35,7 @@ public sealed partial class SendNotifications(
         var claims = await database.ClaimNotificationsAsync(load.Id, message.First, message.Last, order, cancellationToken);
         if (claims.RetryAfter is not { } retryAfter)
             return new MailRun(load, breach, message, order, claims);
-        // Other senders have reserved the rate until then. The message is sent again before that time, so that it can reserve ahead of
-        // them.
+        // Other senders have reserved the rate until then. Sent again before that time, the message can reserve ahead of them.
         var early = order.MaxLeadTime / 2 * (1 - (Random.Shared.NextDouble() / 2));
         await schedule.SendAgainAsync(message, retryAfter - early, cancellationToken);
         return null;
@@ -102,9 +101,7 @@ public sealed partial class SendNotifications(
         work.Settled = last;
     }
 
-    /// <returns>
-    /// False if the load was held or its breach hidden during the sending; releasing or unhiding it resends its messages.
-    /// </returns>
+    /// <returns>False if the load was held or its breach hidden meanwhile; releasing or unhiding it resends its messages.</returns>
     private async Task<bool> SendClaimedAsync(MailRun work, CancellationToken cancellationToken)
     {
         var (load, order) = (work.Load, work.Order);
@@ -118,11 +115,10 @@ public sealed partial class SendNotifications(
                 var waitedLong = await WaitAsync(due - time.GetElapsedTime(claimedAt), cancellationToken);
                 if (waitedLong && !await MaySendAsync(load.Id, cancellationToken))
                     return await StopHeldAsync(work);
-                // A send may take half of the claim, so none begins after the first half: no other sender can claim the notification
-                // during the send.
+                // A send may take half of the claim. As none begins after the first half, no other sender can claim the notification.
                 var began = time.GetElapsedTime(claimedAt);
                 if (began > options.Value.MailClaim / 2)
-                    throw new StoreUnavailableException($"the mail server is too slow: half of HIBP_MAILCLAIM ({options.Value.MailClaim}) "
+                    throw new UnavailableException($"the mail server is too slow: half of HIBP_MAILCLAIM ({options.Value.MailClaim}) "
                         + "has passed; the remaining mails are sent in a later attempt");
                 // The time is counted from the previous mail: a delay doesn't make the next mails come faster.
                 due = (began > due ? began : due) + TimeSpan.FromSeconds(1 / order.PerSecond);
@@ -163,7 +159,6 @@ public sealed partial class SendNotifications(
         return false;
     }
 
-    /// <summary>Waits for a mail's time.</summary>
     /// <returns>True if the wait was so long that the permission to send must be checked again.</returns>
     private async Task<bool> WaitAsync(TimeSpan pause, CancellationToken cancellationToken)
     {

@@ -12,4 +12,4 @@ public sealed class Deferrals
 }
 
 /// <param name="Load">Its load. 0 if it has none, or it is not known.</param>
-public sealed record DeferredMessage(string Queue, LoadId Load, StoreUnavailableException Error, TimeSpan Delay);
+public sealed record DeferredMessage(string Queue, LoadId Load, UnavailableException Error, TimeSpan Delay);

@@ -10,7 +10,7 @@ public interface IStage<TMessage, TWork>
 
     /// <summary>Runs the work. When it returns, the work is durably done, or a message for the rest has been sent.</summary>
     /// <exception cref="LoadLostException">Another owner has the work by now.</exception>
-    /// <exception cref="StoreUnavailableException">A store is unavailable: no attempt is used up.</exception>
+    /// <exception cref="UnavailableException">A store is unavailable: no attempt is used up.</exception>
     Task RunAsync(TWork work, CancellationToken cancellationToken);
 
     /// <summary>Releases the work, so that the next owner needn't wait for the lease to expire.</summary>

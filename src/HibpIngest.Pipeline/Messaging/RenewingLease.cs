@@ -52,7 +52,7 @@ internal sealed class RenewingLease : IAsyncDisposable
             }
             catch (Exception e)
             {
-                if (e is StoreUnavailableException || failed is null)
+                if (e is UnavailableException || failed is null)
                     continue;
                 await failed(e);
                 return;

@@ -17,7 +17,6 @@ internal static class RenewingLock
             ? result! : throw new NotPossibleException(refused);
     }
 
-    /// <summary>Runs the work, unless another process holds the lock; returns whether it ran.</summary>
     public static async Task<bool> TryRunAsync(
         IDatabaseState locks, string name, TimeProvider time, Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {

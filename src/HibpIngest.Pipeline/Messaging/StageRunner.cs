@@ -28,7 +28,7 @@ public sealed partial class StageRunner(
         {
             await work(message);
         }
-        catch (StoreUnavailableException e)
+        catch (UnavailableException e)
         {
             await DeferAsync(message, default, e);
         }
@@ -64,7 +64,7 @@ public sealed partial class StageRunner(
         {
             await ReleaseAsync(e as LoadLostException ?? new LoadLostException(work.LoadId));
         }
-        catch (StoreUnavailableException e)
+        catch (UnavailableException e)
         {
             await DeferAndReleaseAsync(e);
         }
@@ -84,7 +84,7 @@ public sealed partial class StageRunner(
             {
                 redeliver = await stage.FailAsync(work, e);
             }
-            catch (StoreUnavailableException down)
+            catch (UnavailableException down)
             {
                 await DeferAndReleaseAsync(down);
             }
@@ -101,7 +101,7 @@ public sealed partial class StageRunner(
         Task ReleaseAsync(Exception cause) =>
             work is null ? Task.CompletedTask : IgnoreUnavailableAsync(() => stage.ReleaseAsync(work, cause));
 
-        async Task DeferAndReleaseAsync(StoreUnavailableException down)
+        async Task DeferAndReleaseAsync(UnavailableException down)
         {
             span?.Fail(down.Message);
             await ReleaseAsync(down);
@@ -124,7 +124,7 @@ public sealed partial class StageRunner(
         error is LoadLostException || (error is OperationCanceledException && work.IsLost && !cancellationToken.IsCancellationRequested);
 
     /// <param name="load">0 unless the stores are known to belong together.</param>
-    private async Task DeferAsync<TMessage>(TMessage message, LoadId load, StoreUnavailableException error)
+    private async Task DeferAsync<TMessage>(TMessage message, LoadId load, UnavailableException error)
         where TMessage : WorkMessage
     {
         // A store that throttles has taken what it could: the rest doesn't wait longer each time.
@@ -143,7 +143,7 @@ public sealed partial class StageRunner(
         {
             await action();
         }
-        catch (StoreUnavailableException)
+        catch (UnavailableException)
         {
             // The error is reported by the caller, or the next call fails with it: see the summary.
         }

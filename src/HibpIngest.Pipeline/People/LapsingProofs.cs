@@ -28,7 +28,7 @@ public sealed partial class LapsingProofs(
     /// <summary>Records a failed check. The second one, or the expiry of a proof by mail, removes the domain from its holder.</summary>
     /// <param name="address">Address to notify; null if the holder has none.</param>
     /// <param name="overdue">Time since the check became due.</param>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now; nothing was recorded.</exception>
+    /// <exception cref="UnavailableException">The mail can't be sent now; nothing was recorded.</exception>
     public async Task FailAsync(CheckedProof listed, string? address, TimeSpan overdue, CancellationToken cancellationToken)
     {
         var proof = listed.Proof;
@@ -65,7 +65,7 @@ public sealed partial class LapsingProofs(
             await mails.SendProofNoticeAsync(
                 id, new MailDue(proof.Subscription ?? Guid.Empty, address), now, proof, retryAfterDays, cancellationToken);
         }
-        catch (Exception e) when (e is BadInputException || !mayWait && e is StoreUnavailableException)
+        catch (Exception e) when (e is BadInputException || !mayWait && e is UnavailableException)
         {
             LogRefused(proof.Domain, e.Message);
         }

@@ -22,7 +22,6 @@ public sealed class OptOutOperations(IOptOuts register, ILayouts layouts, IStore
             await subscribers.RemoveAsync([optOut.Account.Address], [], SuppressionReason.Unsubscribed, cancellationToken);
     }
 
-    /// <summary>Applies all opt-outs to a layout that was rebuilt, or whose ranges were backfilled.</summary>
     internal async Task ApplyAsync(StoreLayout layout, CancellationToken cancellationToken)
     {
         await foreach (var optOut in register.ListOptOutsAsync(cancellationToken))

@@ -11,7 +11,7 @@ public sealed class PersonMails(
     /// <summary>Sends the link by which the owner of an address confirms what was requested.</summary>
     /// <param name="expires">When the link expires.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public async Task SendConfirmationAsync(
         PersonCommand command, MailDue due, DateTimeOffset expires, CancellationToken cancellationToken) =>
         await SendAsync(command.Id, due, command.At, command.Kind switch
@@ -29,7 +29,7 @@ public sealed class PersonMails(
 
     /// <summary>Sends the link by which the owner of a domain signs in.</summary>
     /// <exception cref="BadInputException">Permanently refused.</exception>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public Task SendSignInAsync(PersonCommand command, MailDue due, string secret, CancellationToken cancellationToken) => SendAsync(
         command.Id, due, command.At, PersonMail.SignIn(command.Domain!, links.SignIn(secret)), cancellationToken);
 
@@ -37,7 +37,7 @@ public sealed class PersonMails(
     /// <param name="id">The same for the same message.</param>
     /// <param name="retryAfterDays">When a missing proof is checked again; null: it has ended.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public Task SendProofNoticeAsync(
         Guid id, MailDue due, DateTimeOffset at, DomainProof proof, int? retryAfterDays, CancellationToken cancellationToken) => SendAsync(
         id, due, at, retryAfterDays is { } days ? PersonMail.ProofFailed(proof, days, links.Domains)
@@ -46,7 +46,7 @@ public sealed class PersonMails(
     /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
     /// <param name="domain">The domain that is subscribed to; null: the address itself.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
-    /// <exception cref="StoreUnavailableException">The mail can't be sent now.</exception>
+    /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public async Task SendWelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>
         await (domain is null
             ? sender.SendAsync(

@@ -12,7 +12,7 @@ public sealed class ProvenDomains(
 {
     /// <summary>Adds a domain to a key, if its DNS proves it. The lookup is repeated here, because the web app is not trusted.</summary>
     /// <returns>Reason for ignoring the command; null if it was executed.</returns>
-    /// <exception cref="StoreUnavailableException">The DNS or a store did not respond.</exception>
+    /// <exception cref="UnavailableException">The DNS or a store did not respond.</exception>
     public async Task<string?> VerifyAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         command = command with { Proof = ProofKind.Dns };
@@ -22,7 +22,6 @@ public sealed class ProvenDomains(
             ?? await AddAsync(new DomainProof(command.Key, command.Domain!, ProofKind.Dns), cancellationToken);
     }
 
-    /// <summary>Adds a proven domain to the API key that holds the proof.</summary>
     /// <returns>Reason why it is not added; null if it is.</returns>
     internal async Task<string?> AddAsync(DomainProof proof, CancellationToken cancellationToken)
     {
@@ -37,7 +36,7 @@ public sealed class ProvenDomains(
     /// Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.
     /// </summary>
     /// <returns>Null if it isn't refused.</returns>
-    /// <exception cref="StoreUnavailableException">A store, or the DNS of an API key's domain, did not respond.</exception>
+    /// <exception cref="UnavailableException">A store, or the DNS of an API key's domain, did not respond.</exception>
     public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         // An undefined kind must be refused: it would name a mailbox that isn't the owner's.
@@ -58,7 +57,7 @@ public sealed class ProvenDomains(
         {
             return await IsProvenAsync(kind, holder, domain, cancellationToken) ? null : "its domain is not proven";
         }
-        catch (StoreUnavailableException) when (command.Key is null)
+        catch (UnavailableException) when (command.Key is null)
         {
             // Anyone can name a domain whose servers don't respond. It is refused, so that it isn't retried for days.
             return "the DNS of its domain did not respond";
@@ -77,7 +76,7 @@ public sealed class ProvenDomains(
             {
                 await CheckAsync(listed, overdue, cancellationToken);
             }
-            catch (StoreUnavailableException e)
+            catch (UnavailableException e)
             {
                 // This proof is checked again tomorrow. One domain's servers may be broken for weeks and must not block other checks.
                 lapsing.LogNotChecked(listed.Proof.Domain, e.Message);

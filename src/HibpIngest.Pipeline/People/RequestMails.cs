@@ -15,7 +15,7 @@ public sealed partial class RequestMails(
 
     /// <summary>Records a request, and mails the link by which the owner of the address confirms it.</summary>
     /// <returns>Reason why it is ignored; null if it isn't.</returns>
-    /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
+    /// <exception cref="UnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> RequestAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var email = (command.Proof?.Mailbox(command.Domain!) ?? command.Email)?.ToLowerInvariant();
@@ -30,7 +30,7 @@ public sealed partial class RequestMails(
 
     /// <summary>Mails the link by which the subscriber of a domain signs in.</summary>
     /// <returns>Reason why it is ignored; null if it isn't.</returns>
-    /// <exception cref="StoreUnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
+    /// <exception cref="UnavailableException">All mails of the hour are sent, or this one can't be sent now.</exception>
     public async Task<string?> SignInAsync(PersonCommand command, CancellationToken cancellationToken)
     {
         var email = command.Email?.ToLowerInvariant();
@@ -55,7 +55,7 @@ public sealed partial class RequestMails(
         var (due, reached) = outcome;
         if (reached is { Key: PersonLimits.All })
         {
-            throw new StoreUnavailableException($"{reached.Max} verification mails were sent within an hour (HIBP_VERIFYPERHOUR); this one "
+            throw new UnavailableException($"{reached.Max} verification mails were sent within an hour (HIBP_VERIFYPERHOUR); this one "
                 + "waits. If the requests are genuine, raise the setting");
         }
         if (reached is not null)
@@ -67,7 +67,7 @@ public sealed partial class RequestMails(
 
     /// <summary>Mails the confirmation of a subscription.</summary>
     /// <param name="domain">The domain that is subscribed to; null for the address itself.</param>
-    /// <exception cref="StoreUnavailableException">It can't be sent now.</exception>
+    /// <exception cref="UnavailableException">It can't be sent now.</exception>
     public Task WelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>
         SendAsync(command, () => mails.SendWelcomeAsync(command, due, domain, cancellationToken));
 

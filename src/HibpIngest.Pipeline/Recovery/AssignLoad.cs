@@ -5,7 +5,7 @@ using HibpIngest.Pipeline.Journal;
 namespace HibpIngest.Pipeline.Recovery;
 
 public sealed class AssignLoad(
-    ILoads loads, IStoreMarks register, IBreachBlobs blobs, PublishCatalogue catalogue, JournalSchedule journal, JournalChanges changes)
+    ILoads loads, IWorkRegister register, IBreachBlobs blobs, PublishCatalogue catalogue, JournalSchedule journal, JournalChanges changes)
 {
     /// <summary>Assigns a load to another breach than its blob's name says, with the metadata for that breach.</summary>
     /// <exception cref="BadInputException">The breach's name is invalid.</exception>

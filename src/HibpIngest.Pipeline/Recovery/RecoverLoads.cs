@@ -9,12 +9,11 @@ namespace HibpIngest.Pipeline.Recovery;
 /// restored in one transaction, or not at all if any part of it is invalid. Idempotent: another run does what is left.
 /// </summary>
 public sealed partial class RecoverLoads(
-    ILoads loads, ILoadRows rows, ICatalogue catalogue, IStoreMarks receipts, IJournalBlobs blobs,
+    ILoads loads, ILoadRows rows, ICatalogue catalogue, IWorkRegister register, IJournalBlobs blobs,
     RemoveBreach removal, ILogger<RecoverLoads> logger)
 {
     private const int ChunkRows = 20_000;
 
-    /// <summary>True if the journal records anything that the database lacks or has an older version of.</summary>
     internal async Task<bool> IsNeededAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         foreach (var load in plan.Loads)
@@ -45,7 +44,7 @@ public sealed partial class RecoverLoads(
     {
         // This comes first: nothing else keeps the files of loads that the database doesn't know from being loaded again.
         foreach (var blob in plan.RemovedBlobs())
-            await receipts.AddRemovedAsync(blob, cancellationToken);
+            await register.AddRemovedAsync(blob, cancellationToken);
 
         var run = new Run(plan, fullLayouts, progress);
         // Known loads first: a load that was assigned to another breach must not be removed with the old one.
@@ -97,7 +96,7 @@ public sealed partial class RecoverLoads(
             }
             if (step is RecoveryStep.Added or RecoveryStep.Finished)
             {
-                await receipts.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
+                await register.AddReceiptAsync(new BlobVersion(document.Blob, document.ETag), cancellationToken);
                 LogRecovered(document.Load, document.Breach, document.Rows);
             }
             run.Add(load, step);
@@ -109,7 +108,6 @@ public sealed partial class RecoverLoads(
         }
     }
 
-    /// <summary>Returns the slices from the segments' indices, after comparing each segment with its document.</summary>
     private async Task<IReadOnlyList<Slice>> ReadSlicesAsync(
         JournalLoadDocument document, string folder, CancellationToken cancellationToken)
     {
@@ -160,7 +158,6 @@ public sealed partial class RecoverLoads(
         Last = segment.Last,
     };
 
-    /// <summary>Returns the removed loads that the database still has: their ids, by breach.</summary>
     private async Task<Dictionary<string, List<LoadId>>> FindRemovedAsync(RecoveryPlan plan, CancellationToken cancellationToken)
     {
         var found = new Dictionary<string, List<LoadId>>(StringComparer.OrdinalIgnoreCase);
@@ -198,7 +195,7 @@ public sealed partial class RecoverLoads(
         foreach (var load in await loads.ListLoadsAsync(null, cancellationToken))
         {
             if (load.Removing || journaled.Contains(load.Id) || removed.ContainsKey(load.Breach)
-                || !await receipts.WasRemovedAsync(load.Blob, cancellationToken))
+                || !await register.WasRemovedAsync(load.Blob, cancellationToken))
             {
                 continue;
             }

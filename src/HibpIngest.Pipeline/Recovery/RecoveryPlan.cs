@@ -17,7 +17,6 @@ internal sealed class RecoveryPlan
     /// <summary>Folders of loads without a document: nothing says that they are current.</summary>
     public List<string> Incomplete { get; } = [];
 
-    /// <summary>One line for each folder that can't be used.</summary>
     public List<string> Problems { get; } = [];
 
     public HashSet<Guid> Stores { get; } = [];

@@ -2,7 +2,7 @@ using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Pipeline.Recovery;
 
-public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLoads, IStoreMarks register, PipelineMessages messages)
+public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLoads, IWorkRegister register, PipelineMessages messages)
 {
     /// <summary>Sends slices again: one of the newest load, or all or failed ones of all loads with rows. Returns their number.</summary>
     /// <exception cref="NotPossibleException">There is no such breach or slice, or its rows are purged.</exception>
@@ -36,7 +36,6 @@ public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLo
         return sent;
     }
 
-    /// <summary>True if its rows are in SQL, or in the journal and the load in a state that can be requeued from there.</summary>
     private static bool IsRequeued(Load load) => !load.Purged
         || (load.JournaledVersion is not null && load.State is LoadState.Done or LoadState.Upserting or LoadState.Failed);
 }

@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Recovery;
 
 /// <summary>Starts zips without a load, which were dropped after the backup and never published.</summary>
 public sealed class StartLostZips(
-    ILoads loads, IStoreMarks register, IBreachBlobs blobs, LoadStart starts, PipelineMessages messages)
+    ILoads loads, IWorkRegister register, IBreachBlobs blobs, LoadStart starts, PipelineMessages messages)
 {
     /// <summary>Returns the number of loads started.</summary>
     /// <param name="because">Reason why they are held.</param>

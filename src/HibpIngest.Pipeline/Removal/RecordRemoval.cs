@@ -4,7 +4,7 @@ namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>Records a removal in journal and register, which outlive a database: no restore brings the loads or files back.</summary>
 public sealed class RecordRemoval(
-    IBreachDatabase database, IStoreMarks register, IJournalBlobs blobs, IOptions<JournalOptions> journal)
+    IBreachDatabase database, IWorkRegister register, IJournalBlobs blobs, IOptions<JournalOptions> journal)
 {
     public async Task<RecordedRemoval> RunAsync(string breach, CancellationToken cancellationToken)
     {

@@ -21,11 +21,10 @@ public sealed class RemovalStatus(ICatalogue removals, ILayouts layouts)
         })];
     }
 
-    // The completed share of a load's removal, 0 to 1: by its deleted rows, or, if its rows were purged before, by the parts of the tables
-    // that were walked.
+    // 0 to 1: by the deleted rows, or, if the rows were purged before, by the parts of the tables that were scanned.
     private static double DoneShareOf(LoadRemoval load, int tableParts) =>
         load.RowsPurged && load is { Mark: > 0, SharesMark: false }
-            ? Math.Min((double)TableWalk.Parse(load.Token).PartsDone / tableParts, 1)
+            ? Math.Min((double)TableScan.Parse(load.Token).PartsDone / tableParts, 1)
             : load.Last > 0 ? Math.Clamp((double)(load.First - 1) / load.Last, 0, 1) : 0;
 }
 

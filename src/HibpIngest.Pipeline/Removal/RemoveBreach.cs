@@ -47,9 +47,7 @@ public sealed partial class RemoveBreach(
         }
     }
 
-    /// <summary>
-    /// Removes the loads from the catalogue. Accounts are changed only after a catalogue without these marks has been published.
-    /// </summary>
+    /// <summary>Accounts are changed only after a catalogue without these marks has been published.</summary>
     private async Task<IReadOnlyList<LoadRemoval>> UnlistAsync(string breach, CancellationToken cancellationToken)
     {
         IReadOnlyList<LoadRemoval> removed = [];

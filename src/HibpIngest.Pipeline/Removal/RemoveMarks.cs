@@ -31,19 +31,19 @@ public sealed partial class RemoveMarks(
         Func<LoadRemoval, Task> onRemoved, CancellationToken cancellationToken)
     {
         (_progress, _layouts) = (progress, layouts);
-        // Loads of a store upgraded from schema 1 share their mark: one walk over the table covers all of them.
+        // Loads of a store upgraded from schema 1 share their mark: one scan of the table covers all of them.
         var marks = removed.GroupBy(load => load.Mark).Select(group => group.ToList()).ToList();
         _total = marks.Sum(AccountsOf);
         Report(0);
         foreach (var sharing in marks)
         {
-            if (IsWalked(sharing))
-                await WalkTableAsync(sharing, cancellationToken);
+            if (IsScanned(sharing))
+                await ScanTableAsync(sharing, cancellationToken);
             if (sharing.Exists(load => load is { SharesMark: true, Mark: > 0 }))
                 LogMarkStays(sharing[0].Mark);
             foreach (var load in sharing)
             {
-                await WalkRowsAsync(load, hasEntities: HasEntities(load) && !IsWalked(sharing), cancellationToken);
+                await ScanRowsAsync(load, hasEntities: HasEntities(load) && !IsScanned(sharing), cancellationToken);
                 await onRemoved(load);
             }
         }
@@ -53,14 +53,13 @@ public sealed partial class RemoveMarks(
     private static bool HasEntities(LoadRemoval load) => load is { Mark: > 0, SharesMark: false };
 
     // The rows that name the entities are purged.
-    private static bool IsWalked(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
+    private static bool IsScanned(List<LoadRemoval> sharing) => sharing.Exists(load => load.RowsPurged && HasEntities(load));
 
     private static long AccountsOf(List<LoadRemoval> sharing) =>
-        sharing.Where(HasEntities).Sum(load => IsWalked(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
+        sharing.Where(HasEntities).Sum(load => IsScanned(sharing) ? load.Last : Math.Max(load.Last - load.First + 1, 0));
 
-    // Removes a load's mark from the accounts of its rows, chunk by chunk. A chunk's rows are deleted after its accounts are done, so that
-    // an interrupted run resumes there.
-    private async Task WalkRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
+    // A chunk's rows are deleted after its accounts are done, so that an interrupted run resumes there.
+    private async Task ScanRowsAsync(LoadRemoval load, bool hasEntities, CancellationToken cancellationToken)
     {
         var chunk = new AccountBatch(rowsAtOnce);
         for (var first = load.First; first <= load.Last; first += rowsAtOnce)
@@ -116,12 +115,11 @@ public sealed partial class RemoveMarks(
             .GroupBy(key => key.Partition, key => key.Row)
             .Select(partition => (partition.Key, partition.ToArray()));
 
-    // Removes a mark from every account and every hash that has it, part by part and page by page; the progress is recorded with the first
-    // of its loads.
-    private async Task WalkTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
+    // The progress is recorded with the first of the loads that share the mark.
+    private async Task ScanTableAsync(List<LoadRemoval> sharing, CancellationToken cancellationToken)
     {
         var recorded = sharing.Find(load => load.Token is not null) ?? sharing[0];
-        var walk = TableWalk.Parse(recorded.Token);
+        var scan = TableScan.Parse(recorded.Token);
         var before = _done;
         var parallel = TablePart.InParallel(upsert.Value, cancellationToken);
         var parts =
@@ -131,16 +129,16 @@ public sealed partial class RemoveMarks(
         await Parallel.ForEachAsync(parts, parallel, async (one, token) =>
         {
             var (layout, part) = one;
-            while (!walk.IsDone(part))
+            while (!scan.IsDone(part))
             {
                 var page = await Retry.ExecuteAsync(
-                    async stop => await part.RemoveMarkAsync(tables, recorded.Mark, walk.Token(part), stop), token);
+                    async stop => await part.RemoveMarkAsync(tables, recorded.Mark, scan.Token(part), stop), token);
                 if (!part.OfRanges && IsFirst(layout.Facts))
                 {
                     Interlocked.Add(ref _entities, page.Changed);
                     Report(page.Changed);
                 }
-                await walk.MoveToAsync(
+                await scan.MoveToAsync(
                     part, page.Token, (text, stop) => database.SetRemovalTokenAsync(recorded.Load, text, stop), token);
             }
         });

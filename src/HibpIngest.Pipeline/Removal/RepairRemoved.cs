@@ -65,18 +65,17 @@ public sealed class RepairRemoved(
         return new JournalRepaired(plan.Loads.Count, deleted, changed);
     }
 
-    /// <returns>The number of accounts and hashes that had the mark, in all layouts.</returns>
     private async Task<long> RemoveMarkAsync(
         int mark, IReadOnlyList<StoreLayout> written, string what, IProgress<string>? progress, CancellationToken cancellationToken)
     {
         var parts = written.SelectMany(layout => TablePart.Of(layout.Facts, layout.WritesRanges)).ToList();
-        var (changed, walked) = (0L, 0);
+        var (changed, scanned) = (0L, 0);
         var retry = TableRetry.Create((reason, pause) => progress?.Report($"{what}: waiting {pause.TotalSeconds:0} s: {reason}"), time);
         await Parallel.ForEachAsync(parts, TablePart.InParallel(options.Value, cancellationToken), async (part, token) =>
         {
             Interlocked.Add(ref changed, await changes.RemoveAsync(mark, part, retry, token));
             progress?.Report(
-                $"{what}: {Interlocked.Increment(ref walked)} of {parts.Count} parts of the tables completed, "
+                $"{what}: {Interlocked.Increment(ref scanned)} of {parts.Count} parts of the tables completed, "
                 + $"{Interlocked.Read(ref changed)} marks removed");
         });
         return changed;

@@ -109,7 +109,7 @@ public sealed class StoreSetup(
         return highest;
     }
 
-    /// <summary>Compares the identities, and records missing ones. Doesn't check whether the database is behind.</summary>
+    /// <summary>Doesn't check whether the database is behind.</summary>
     internal async Task EnsureIdentityAsync(CancellationToken cancellationToken)
     {
         var inDatabase = await database.GetIdentityAsync(cancellationToken);

@@ -22,15 +22,13 @@ public sealed class SubscriberOperations(
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
     }
 
-    /// <summary>Returns whether an address gets no mail, or none about a domain.</summary>
-    /// <exception cref="NotPossibleException">There is no HIBP_SUPPRESSION_KEY.</exception>
     internal async Task<bool> IsSuppressedAsync(string email, string? domain, CancellationToken cancellationToken)
     {
         var known = RequireKey();
         return (await subscribers.FindSuppressionsAsync([known.HashOf(email), known.HashOf(email, domain)], cancellationToken)).Count > 0;
     }
 
-    /// <summary>Records in the register that a suppression is lifted. The database is another step.</summary>
+    /// <summary>Changes the register only; the database is another step.</summary>
     internal Task LiftAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(
         new Suppression(hash, SuppressionReason.Unsubscribed, time.GetUtcNow()), lifted: true, cancellationToken);
 
@@ -66,7 +64,6 @@ public sealed class SubscriberOperations(
         Suppression Of(string hash) => forgotten.GetValueOrDefault(hash) ?? new Suppression(hash, because, time.GetUtcNow());
     }
 
-    /// <summary>Removes and suppresses an address.</summary>
     /// <returns>False if there is no HIBP_SUPPRESSION_KEY, and nothing was changed.</returns>
     internal async Task<bool> TrySuppressAsync(string email, SuppressionReason reason, CancellationToken cancellationToken)
     {

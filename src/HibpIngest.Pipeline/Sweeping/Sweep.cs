@@ -9,14 +9,14 @@ namespace HibpIngest.Pipeline.Sweeping;
 /// duplicates, which every stage tolerates.
 /// </summary>
 public sealed class Sweep(
-    IStoreMarks marks, IDatabaseState database, SweepLoads loads, SweepCatalogue catalogue, BlobScan blobs, IMessageQueues queues,
+    IWorkRegister register, IDatabaseState database, SweepLoads loads, SweepCatalogue catalogue, BlobScan blobs, IMessageQueues queues,
     TimeProvider time)
 {
     private const string LockName = "sweep";
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
-        var open = await marks.ListOpenAsync(cancellationToken);
+        var open = await register.ListOpenAsync(cancellationToken);
         if (open.Count > 0)
             await RenewingLock.TryRunAsync(database, LockName, time, token => loads.RunAsync(open, token), cancellationToken);
         await catalogue.RunAsync(cancellationToken);

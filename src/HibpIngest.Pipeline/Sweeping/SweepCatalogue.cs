@@ -8,7 +8,7 @@ namespace HibpIngest.Pipeline.Sweeping;
 /// age has doubled, because its owner may still be about to make its change. Marks older than <see cref="OldestMark"/> are cleared.
 /// Calls must not overlap.
 /// </summary>
-public sealed class SweepCatalogue(IStoreMarks marks, PublishCatalogue catalogue, StoreSetup setup, TimeProvider time)
+public sealed class SweepCatalogue(IWorkRegister register, PublishCatalogue catalogue, StoreSetup setup, TimeProvider time)
 {
     /// <summary>An older mark has no owner: the longest statement after a mark is set may take 30 minutes, plus its retries.</summary>
     public static readonly TimeSpan OldestMark = TimeSpan.FromHours(2);
@@ -18,7 +18,7 @@ public sealed class SweepCatalogue(IStoreMarks marks, PublishCatalogue catalogue
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
-        var found = await marks.ListBehindAsync(cancellationToken);
+        var found = await register.ListBehindAsync(cancellationToken);
         foreach (var cleared in _swept.Keys.Except(found.Select(one => one.Mark)).ToList())
             _swept.Remove(cleared);
         var now = time.GetUtcNow();
@@ -36,7 +36,7 @@ public sealed class SweepCatalogue(IStoreMarks marks, PublishCatalogue catalogue
         {
             _swept[mark] = now;
             if (IsForgotten(setAt))
-                await marks.ClearBehindAsync(mark, cancellationToken);
+                await register.ClearBehindAsync(mark, cancellationToken);
         }
 
         bool IsForgotten(DateTimeOffset setAt) => now - setAt >= OldestMark;

@@ -5,13 +5,12 @@ namespace HibpIngest.Pipeline.Sweeping;
 
 /// <summary>Sends the lost messages of open loads again, and clears the marks of loads for which no message is due any more.</summary>
 public sealed partial class SweepLoads(
-    IBreachDatabase database, IStoreMarks marks, StoreSetup setup, LostMessages lost, CallSchedule calls, LoadReports reports,
+    IBreachDatabase database, IWorkRegister register, StoreSetup setup, LostMessages lost, CallSchedule calls, LoadReports reports,
     ILogger<Sweep> log)
 {
     public async Task RunAsync(IReadOnlyList<(LoadId Load, string Version)> open, CancellationToken cancellationToken)
     {
-        // The messages sent below cause marks to be written: the marks must be confirmed, and a database restored from a backup must not be
-        // used.
+        // The messages cause marks to be written, which must be confirmed; a database restored from a backup must not be used.
         await setup.EnsureIdsAsync(cancellationToken);
         await lost.SendSlicesAsync(cancellationToken);
         foreach (var (id, version) in open)
@@ -28,7 +27,7 @@ public sealed partial class SweepLoads(
                 }
                 await calls.CleanAsync(load, cancellationToken);
             }
-            await marks.ClearOpenAsync(id, version, cancellationToken);
+            await register.ClearOpenAsync(id, version, cancellationToken);
         }
         if (await calls.SweepAsync(cancellationToken) is > 0 and var clients)
             LogClientsResent(clients);

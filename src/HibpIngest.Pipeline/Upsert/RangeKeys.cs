@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline.Upsert;
 
-/// <summary>The keys of an account's hash as strings, for walks over a table, which don't need the write path's speed.</summary>
+/// <summary>The keys of an account's hash as strings, for scans of a table, which don't need the write path's speed.</summary>
 internal static class RangeKeys
 {
     public static (string Partition, string Row) Of(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain)

@@ -3,10 +3,9 @@ using System.Collections.Concurrent;
 namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>
-/// The rows of one slice and their order by partition, in buffers that are pooled across slices. <see cref="Group"/> cuts them into entity
-/// group transactions for each layout: one partition of accounts or of hashes each, with each account once and at most
-/// <see cref="IAccountTable.MaxTransactionEntities"/> rows. The transactions' order is the same on every run of the slice under the same
-/// layouts, as it must be: progress is recorded as places in that order.
+/// Cuts the rows of one slice into entity group transactions: one partition of one layout each, with each account once and at most
+/// <see cref="IAccountTable.MaxTransactionEntities"/> rows. Their order is the same on every run under the same layouts, as it must be:
+/// progress is recorded as places in that order. Buffers are pooled across slices.
 /// </summary>
 internal sealed class SliceBuffers
 {
@@ -64,7 +63,7 @@ internal sealed class SliceBuffers
             Pool.Add(buffers);
     }
 
-    /// <summary>Sorts, cuts and orders the rows. Returns the number of transactions.</summary>
+    /// <returns>The number of transactions.</returns>
     public int Group(IReadOnlyList<SliceLayout> layouts)
     {
         Sort();
@@ -145,7 +144,6 @@ internal sealed class SliceBuffers
         }
     }
 
-    /// <summary>Distributes a domain's accounts over its partitions by counting, without sorting.</summary>
     private void CutSpread(
         int layout, LayoutPlacement placement, ReadOnlySpan<byte> domain, int partitions, (int First, int Count) accounts,
         ref int partition)
@@ -172,8 +170,7 @@ internal sealed class SliceBuffers
             _spreadAliases[next[LayoutPlacement.BucketOf(Accounts.Alias(_order[i]), partitions)]++] = _aliases[i];
     }
 
-    // Hashes each distinct account, once a slice for all layouts (some 300 ns each), and places the rows by partition: by counting, without
-    // sorting; within a partition in the order of the accounts.
+    // Once a slice for all layouts, since a hash takes some 300 ns. The rows of a partition keep the order of the accounts.
     private void Hash()
     {
         if (_partitions.Length == 0)
@@ -268,7 +265,6 @@ internal readonly record struct SliceLayout(LayoutPlacement Placement, bool With
     public static SliceLayout Of(StoreLayout layout) => new(new LayoutPlacement(layout.Facts), layout.WritesRanges);
 }
 
-/// <param name="Layout">Place of its layout in the set.</param>
 /// <param name="Rows">Its row keys, as ranges in <paramref name="Bytes"/>.</param>
 /// <param name="Bytes">Valid until the slice's buffers are returned.</param>
 internal readonly record struct SliceTransaction(

@@ -24,5 +24,4 @@ public sealed class SliceRuns(
 
 internal sealed record SliceClaim(SliceWork Work, string Owner, int MaxTries);
 
-/// <summary>The source of a slice's rows and the targets of its accounts.</summary>
 internal sealed record SliceStores(JournaledRows Rows, IStoreTables Tables);

@@ -6,7 +6,7 @@ namespace HibpIngest.Pipeline.Upsert;
 /// done and does nothing.
 /// </summary>
 public sealed partial class UpsertSlice(
-    ISlices slices, SliceRuns runs, IStoreMarks open, UpsertCompletion completion, LoadReports reports, PipelineMessages messages,
+    ISlices slices, SliceRuns runs, IWorkRegister register, UpsertCompletion completion, LoadReports reports, PipelineMessages messages,
     ILogger<UpsertSlice> log)
     : IStage<SliceMessage, SliceRun>
 {
@@ -21,8 +21,7 @@ public sealed partial class UpsertSlice(
         HibpTelemetry.Span?.SetTag(TelemetryNames.Tags.Breach, work.Breach).SetTag(TelemetryNames.Tags.Slice, slice.Number);
         if (work.HeldUntil is { } heldUntil)
         {
-            // The message isn't acknowledged without a successor: if the holder dies, the deferred message finds that out after the
-            // lease's end.
+            // Not acknowledged without a successor: if the holder dies, the deferred message finds that out after the lease's end.
             LogHeld(slice.Load.Value, slice.Number);
             await messages.SendAfterLeaseAsync(message, heldUntil, runs.Lease, cancellationToken);
             return null;
@@ -42,7 +41,7 @@ public sealed partial class UpsertSlice(
         var slice = work.Work.Slice;
         var entities = await work.UpsertAsync();
         if (slice.State == SliceState.Failed)
-            await open.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may reopen its load
+            await register.MarkOpenAsync(slice.Load, CancellationToken.None); // completing it may reopen its load
         while (await slices.CompleteSliceAsync(
             slice.Load, slice.Number, work.Owner, entities, work.Work.Layouts.Version, CancellationToken.None) is { IsDone: false } ended)
         {

@@ -9,8 +9,7 @@ internal sealed class AccessBlobs(BlobContainerClient container, BlobContainerCl
     private const string SentName = "sent";
     private const int PieceBytes = 4 << 20;
 
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creating the access log's container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) => StorageCall.TryAsync(
         $"beginning of blob '{name}'",

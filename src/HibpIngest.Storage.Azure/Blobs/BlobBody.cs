@@ -1,6 +1,5 @@
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <summary>A forward-only stream of a blob's content, which throws the pipeline's errors.</summary>
 internal sealed class BlobBody(Stream content, string operation) : ForwardStream
 {
     public override int Read(byte[] buffer, int offset, int count) => StorageCall.RunAsync(

@@ -8,7 +8,6 @@ namespace HibpIngest.Storage.Azure.Blobs;
 /// anything but a plain response to the library, with its retries and errors.
 /// </summary>
 /// <param name="http">Shares the connections of the library.</param>
-/// <param name="credential">Used if the connection has neither a key nor a signature.</param>
 internal sealed class BlobReads(
     HttpMessageInvoker http, Uri container, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {

@@ -16,7 +16,6 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
     /// <summary>Alignment of ranges, so that neighbours don't overlap and bytes near a small entry are included.</summary>
     internal const int GrainBytes = 16 * 1024;
 
-    /// <summary>Maximum prefetched after the reader's range.</summary>
     private const int AheadBytes = 2 * RangeBytes;
 
     /// <summary>Maximum in memory: the range being read, those prefetched, and one more for a reader that goes back and forth.</summary>
@@ -120,7 +119,6 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
         base.Dispose(disposing);
     }
 
-    /// <summary>Returns the range that contains the position, fetched if necessary; prefetches for a reader that goes forward.</summary>
     private Fetched Locate(int wanted)
     {
         lock (_gate)
@@ -175,7 +173,6 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             }
             Drop(index);
         }
-        // At least the bytes requested, or as many as were read since the last jump; without those already fetched.
         var start = position - (position % GrainBytes);
         var bytes = Math.Max(position - start + wanted, _forward);
         var end = start + Math.Min((bytes + GrainBytes - 1) / GrainBytes * GrainBytes, RangeBytes);

@@ -34,7 +34,6 @@ internal static class BlockUpload
         return (await TryRunAsync(blob, content, null, progress, cancellationToken, sha256))!.Value;
     }
 
-    /// <param name="conditions">Conditions of the commit. Null for none.</param>
     /// <param name="progress">Receives the bytes uploaded so far.</param>
     /// <param name="sha256">Receives the content; its hash is written to the blob's metadata. If null, no metadata is written.</param>
     /// <returns>Null if the conditions aren't met; nothing is committed then.</returns>
@@ -111,7 +110,6 @@ internal static class BlockUpload
         }
     }
 
-    /// <summary>Returns ids and sizes of uncommitted blocks.</summary>
     private static async Task<Dictionary<string, long>> FindStagedAsync(
         BlockBlobClient blob, string operation, CancellationToken cancellationToken)
     {
@@ -121,9 +119,7 @@ internal static class BlockUpload
         return blocks?.UncommittedBlocks.ToDictionary(block => block.Name, block => block.SizeLong) ?? [];
     }
 
-    /// <summary>
-    /// Returns the block size: 8 MiB, doubled until the file fits. It depends on the length only, so a repeated upload finds its blocks.
-    /// </summary>
+    /// <summary>Depends on the length only, so that a repeated upload finds its blocks.</summary>
     private static int BlockSize(Stream content)
     {
         if (!content.CanSeek)

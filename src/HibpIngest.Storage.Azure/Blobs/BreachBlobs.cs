@@ -4,8 +4,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 
 internal sealed class BreachBlobs(BlobContainerClient container) : IBreachBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creating the breaches' container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public IAsyncEnumerable<BreachBlob> ListDropsAsync(CancellationToken cancellationToken) =>
         ListAsync(static name => BreachFiles.FormatOf(name) is not null, cancellationToken);

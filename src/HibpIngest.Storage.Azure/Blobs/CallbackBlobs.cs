@@ -3,8 +3,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 /// <summary>One blob per delivery: <c>load/slice/client</c>.</summary>
 internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creating the callbacks' container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public Task<bool> WriteAsync(
         CallbackKey delivery, ReadOnlyMemory<byte> content, bool replaces, CancellationToken cancellationToken) =>

@@ -9,8 +9,7 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
     // 300 s: long enough to spare readers that use a cache, short enough that a hidden breach soon disappears from one.
     private const string CacheControl = "public, max-age=300";
 
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creating the catalogue's container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public async Task<CatalogueBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
         await BlobDownload.RunAsync(
@@ -57,7 +56,6 @@ internal sealed class CatalogueBlobs(BlobContainerClient container) : ICatalogue
             .Select(blob => new CatalogueEntry(
                 blob.Name, VersionOf(blob.Metadata), TagOf(blob.Metadata), blob.Properties.ETag!.Value.ToString("H")));
 
-    // Deletes this version only: a newer one stays.
     public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) => container.DeleteVersionAsync(
         name, etag, $"deleting catalogue blob '{name}'", cancellationToken, DeleteSnapshotsOption.IncludeSnapshots);
 

@@ -1,13 +1,12 @@
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <summary>Calls that several containers need. Each takes the operation's name for error messages.</summary>
 internal static class ContainerCalls
 {
-    public static Task CreateIfMissingAsync(this BlobContainerClient container, string operation, CancellationToken cancellationToken) =>
+    public static Task CreateIfMissingAsync(this BlobContainerClient container, CancellationToken cancellationToken) =>
         StorageCall.RunAsync(
-            operation, () => container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
+            $"creating container {container.Name}",
+            () => container.CreateIfNotExistsAsync(PublicAccessType.None, null, null, cancellationToken), cancellationToken);
 
-    /// <param name="isOptional">True if a container that doesn't exist counts as an empty one.</param>
     public static IAsyncEnumerable<BlobItem> ListAsync(
         this BlobContainerClient container, BlobTraits traits, string? prefix, string operation, bool isOptional,
         CancellationToken cancellationToken) =>
@@ -35,7 +34,6 @@ internal static class ContainerCalls
         this BlobContainerClient container, string name, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
             operation, () => container.GetBlobClient(name).DeleteIfExistsAsync(cancellationToken: cancellationToken), cancellationToken);
 
-    /// <summary>Deletes a blob if it still has this ETag.</summary>
     public static Task DeleteVersionAsync(
         this BlobContainerClient container, string name, string etag, string operation, CancellationToken cancellationToken,
         DeleteSnapshotsOption snapshots = DeleteSnapshotsOption.None) =>

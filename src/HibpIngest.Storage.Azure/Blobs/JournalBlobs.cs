@@ -5,8 +5,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 /// <summary>Error messages may name the blobs: their names hold only numbers and hashes, never an address.</summary>
 internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the journal's container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public IAsyncEnumerable<JournalBlob> ListAsync(string prefix, CancellationToken cancellationToken) =>
         container.ListAsync(BlobTraits.None, prefix, "listing of the journal", isOptional: true, cancellationToken)

@@ -11,8 +11,7 @@ internal sealed class PasswordBlobs(BlobContainerClient container, BlobReads rea
     private const string Reading = "reading of passwords";
     private const string Listing = "listing of passwords";
 
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the passwords' container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public async Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken)
     {

@@ -5,8 +5,7 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
     // Error texts omit the name, which is untrusted input.
     private const string Reading = "reading of a dropped file of passwords";
 
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the container of dropped passwords", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     // Listings return ETags without quotes, all other calls with them.
     public IAsyncEnumerable<DroppedPasswords> ListAsync(CancellationToken cancellationToken) =>
@@ -27,7 +26,7 @@ internal sealed class PasswordDrops(BlobContainerClient container) : IPasswordDr
         // Of type byte[], null would become an empty memory.
         return part is null ? (ReadOnlyMemory<byte>?)null
             : part.Content.Length == length ? part.Content
-            : throw new StoreUnavailableException(Reading, $"expected {length} bytes, found {part.Content.Length}");
+            : throw new UnavailableException(Reading, $"expected {length} bytes, found {part.Content.Length}");
     }
 
     public Task DeleteAsync(DroppedPasswords file, CancellationToken cancellationToken) =>

@@ -3,8 +3,7 @@ namespace HibpIngest.Storage.Azure.Blobs;
 /// <summary>One blob per client, named by its number.</summary>
 internal sealed class PrefixBlobs(BlobContainerClient container) : IPrefixBlobs
 {
-    public Task CreateAsync(CancellationToken cancellationToken) =>
-        container.CreateIfMissingAsync("creation of the clients' container", cancellationToken);
+    public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);
 
     public async Task<PrefixBlob?> ReadAsync(int client, CancellationToken cancellationToken, PrefixBlob? known = null)
     {

@@ -52,5 +52,4 @@ internal sealed class AccountTokens(TokenCredential credential) : TokenCredentia
     }
 }
 
-/// <summary>No token can be had, although the account has accepted one before.</summary>
 internal sealed class TokenOutageException(AuthenticationFailedException inner) : AuthenticationFailedException(inner.Message, inner);

@@ -49,7 +49,6 @@ internal static class StorageCall
 
     public static bool IsMissingBlob(RequestFailedException e) => IsNotFound(e) && e.ErrorCode != BlobErrorCode.ContainerNotFound;
 
-    /// <summary>The condition of the request, such as the blob's version, isn't met.</summary>
     public static bool IsConditionNotMet(RequestFailedException e) => e.Status == 412;
 
     public static bool IsExistingBlob(RequestFailedException e) => IsConditionNotMet(e) || e.ErrorCode == BlobErrorCode.BlobAlreadyExists;

@@ -27,13 +27,11 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
 
     public Uri Tables => tables;
 
-    /// <summary>The account key; null if a signature or a token is used.</summary>
     public byte[]? Key => key;
 
     /// <summary>A shared access signature without its question mark; null if a key or a token is used.</summary>
     public string? Sas => sas;
 
-    /// <summary>The signature, to be appended to an address: empty, or with the question mark.</summary>
     public string Query => sas is null ? "" : $"?{sas}";
 
     public bool IsEmulator => string.Equals(Account, EmulatorAccount, StringComparison.Ordinal) && IsLoopback;

@@ -21,16 +21,16 @@ internal static class StorageErrors
         {
             OperationCanceledException when cancellationToken.IsCancellationRequested => unmapped,
             RequestFailedException { Status: > 0 } answered => FromStatus(operation, answered.Status, answered.ErrorCode),
-            TokenOutageException outage => new StoreUnavailableException(
+            TokenOutageException outage => new UnavailableException(
                 operation, $"no token for the storage account at present ({FirstLine(outage.Message)})"),
             AuthenticationFailedException refused =>
                 new StoreRefusedException($"{operation} failed: no token for the storage account ({FirstLine(refused.Message)})"),
             JsonException => Malformed(operation),
             // The library parses the body of an error response even if it is empty.
-            XmlException => new StoreUnavailableException(operation, "the response is not XML"),
+            XmlException => new UnavailableException(operation, "the response is not XML"),
             RequestFailedException or HttpRequestException or IOException or SocketException or OperationCanceledException
                 or TimeoutException =>
-                new StoreUnavailableException(operation, Reason(cause)),
+                new UnavailableException(operation, Reason(cause)),
             _ => unmapped,
         };
     }
@@ -46,10 +46,10 @@ internal static class StorageErrors
         {
             (507, _) or (_, "InsufficientAccountResources" or "AccountCapacityExceeded" or "InsufficientStorage") =>
                 new StoreFullException(message) { Cause = cause },
-            (408 or 429 or >= 500, _) => new StoreUnavailableException(operation, cause),
+            (408 or 429 or >= 500, _) => new UnavailableException(operation, cause),
             (412, _) or (404, "ResourceNotFound" or "EntityNotFound") => new EntityChangedException(message),
             // The service takes up to about a minute to complete a deletion.
-            (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new StoreUnavailableException(operation, cause),
+            (409, "TableBeingDeleted" or "QueueBeingDeleted" or "ContainerBeingDeleted") => new UnavailableException(operation, cause),
             (404, "ContainerNotFound" or "QueueNotFound" or "TableNotFound") => new StoreMissingException(message),
             // A retry doesn't help: the request or the configuration is wrong.
             _ => new StoreRefusedException(message),
@@ -57,7 +57,7 @@ internal static class StorageErrors
     }
 
     public static HibpException Malformed(string operation) =>
-        new StoreUnavailableException(operation, "the response is not from the table service (is a proxy in between?)");
+        new UnavailableException(operation, "the response is not from the table service (is a proxy in between?)");
 
     private static string Reason(Exception error)
     {

@@ -8,32 +8,11 @@ public sealed class StorageOptions
 
     public string RegisterTable { get; init; } = "hibpstore";
 
-    public string KeysTable { get; init; } = "hibpkeys";
-
-    public string SignInsTable { get; init; } = "hibpgrants";
-
     public string BreachContainer { get; init; } = IBreachBlobs.Container;
-
-    public string CatalogueContainer { get; init; } = ICatalogueBlobs.Container;
 
     public string PasswordsContainer { get; init; } = IPasswordBlobs.Container;
 
-    /// <summary>Name of both the table and the container of hashes to be added to Pwned Passwords.</summary>
-    public string PasswordAppends { get; init; } = IPasswordAppends.Name;
-
     public string PasswordDropsContainer { get; init; } = IPasswordDrops.Container;
-
-    public string JournalContainer { get; init; } = IJournalBlobs.Container;
-
-    public string AccessLogContainer { get; init; } = IAccessBlobs.Container;
-
-    public string UsageTable { get; init; } = IUsageTable.Name;
-
-    public string ClientsTable { get; init; } = ICallbackClients.Table;
-
-    public string ClientsContainer { get; init; } = IPrefixBlobs.Container;
-
-    public string CallbacksContainer { get; init; } = ICallbackBlobs.Container;
 
     public string QueuePrefix { get; init; } = "";
 

@@ -19,7 +19,6 @@ internal sealed class AccountTable(
             yield break;
         var wanted = marks.Select(Property).ToArray();
         var filter = TableClient.CreateQueryFilter($"PartitionKey eq {partition}");
-        // The service rejects a filter with more comparisons; the whole domain is read then.
         var filtered = wanted.Length <= MaxFiltered;
         if (filtered)
             filter += $" and ({string.Join(" or ", wanted.Select(property => $"{property} eq true"))} or {HiddenFromAll})";

@@ -13,10 +13,8 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// queue there, so the limits can be wide. Latency that doesn't depend on the load, as to a distant region, is its own floor and cuts
 /// nothing.
 /// </remarks>
-/// <param name="fixedLimit">A fixed limit, for benchmarks; null: the limit follows the latency.</param>
 internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
 {
-    /// <summary>The limit at the start, and again after a pause of <see cref="ForgottenAfter"/>.</summary>
     public const int First = 8;
 
     /// <summary>Keeps a server busy that handles one request at a time: one is processed while the other is in transit.</summary>
@@ -56,7 +54,6 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
     private double _seconds;
     private double _slowest;
 
-    /// <summary>Maximum number in flight.</summary>
     public int Current { get; private set; } = fixedLimit ?? First;
 
     /// <param name="inFlight">The number in flight, including this one.</param>
@@ -106,7 +103,6 @@ internal sealed class InFlightLimit(TimeProvider time, int? fixedLimit = null)
         Begin(now);
     }
 
-    /// <summary>Records a transaction without a response: its connection was refused, timed out or broke.</summary>
     /// <param name="sentAt">Timestamp. Transactions sent before the last cut fail for the same reason and don't count.</param>
     public void Lost(long sentAt)
     {

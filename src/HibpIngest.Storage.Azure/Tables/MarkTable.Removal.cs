@@ -36,11 +36,11 @@ internal abstract partial class MarkTable
         await Parallel.ForEachAsync(partitions, InFlight(cancellationToken), async (partition, stop) =>
             Interlocked.Add(ref changed, await RemoveAsync([.. partition], property, stop)));
         if (next is null)
-            LogPartWalked(mark, part + 1, partStarts.Length, table.Name);
+            LogPartScanned(mark, part + 1, partStarts.Length, table.Name);
         return new MarkPage(changed, next);
     }
 
-    /// <summary>Returns the entities with these row keys (ascending) that exist.</summary>
+    /// <param name="keys">Row keys, ascending.</param>
     private async Task<IReadOnlyList<TableEntity>> ReadAsync(string partition, string[] keys, CancellationToken cancellationToken)
     {
         var found = new List<TableEntity>(keys.Length);
@@ -93,7 +93,6 @@ internal abstract partial class MarkTable
         return changed;
     }
 
-    /// <summary>Writes all entities in one transaction; waits its turn for as long as the service is busy.</summary>
     /// <returns>False if an entity was changed meanwhile, or if this was done before and the response was lost.</returns>
     private async Task<bool> TryWriteAsync(TableEntity[] entities, CancellationToken cancellationToken)
     {
@@ -115,7 +114,6 @@ internal abstract partial class MarkTable
         }
     }
 
-    /// <summary>Writes one entity without the property; reads the entity again if it was changed meanwhile.</summary>
     /// <returns>False if another writer has removed the property.</returns>
     private async Task<bool> RemoveAsync(TableEntity entity, string property, CancellationToken cancellationToken)
     {
@@ -146,6 +144,6 @@ internal abstract partial class MarkTable
         new() { MaxDegreeOfParallelism = RemovalsInFlight, CancellationToken = cancellationToken };
 
     [LoggerMessage(
-        EventIds.AccountTablePartWalked, LogLevel.Information, "mark {Mark}: removed from part {Part} of {Parts} of table {Table}")]
-    private partial void LogPartWalked(int mark, int part, int parts, string table);
+        EventIds.AccountTablePartScanned, LogLevel.Information, "mark {Mark}: removed from part {Part} of {Parts} of table {Table}")]
+    private partial void LogPartScanned(int mark, int part, int parts, string table);
 }

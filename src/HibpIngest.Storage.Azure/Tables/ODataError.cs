@@ -2,9 +2,7 @@ using System.Text.Json;
 
 namespace HibpIngest.Storage.Azure.Tables;
 
-/// <summary>
-/// Reads the code of an error body and, within a transaction, the index of the failed operation (the message begins with <c>57:</c>).
-/// </summary>
+/// <summary>Within a transaction, an error's message begins with the index of the failed operation: <c>57:</c>.</summary>
 internal static class ODataError
 {
     /// <returns>The code of an error response; empty if there is none.</returns>
@@ -46,10 +44,7 @@ internal static class ODataError
         element.TryGetProperty(name, out var value) && value.ValueKind == JsonValueKind.String ? value.GetString()! : "";
 }
 
-/// <summary>
-/// The result of an entity group transaction. The service applies all of it or nothing, so only the first failed part counts.
-/// </summary>
-/// <param name="Succeeded">Parts answered 2xx.</param>
+/// <summary>The result of an entity group transaction. All of it is applied or nothing, so only the first failed part counts.</summary>
 /// <param name="FailedStatus">Status of the first failed part; 0: none.</param>
 /// <param name="FailedIndex">The failed operation's index (0-based); null: the service doesn't name it.</param>
 internal readonly record struct TransactionResponse(int Succeeded, int FailedStatus, string Code, int? FailedIndex)

@@ -14,7 +14,7 @@ internal sealed class PasswordAppends(StorageTable table, BlobContainerClient co
     public async Task CreateAsync(CancellationToken cancellationToken)
     {
         await table.CreateAsync(cancellationToken);
-        await container.CreateIfMissingAsync("creation of the container of appended hashes", cancellationToken);
+        await container.CreateIfMissingAsync(cancellationToken);
     }
 
     public Task WriteRowsAsync(Guid id, ReadOnlyMemory<byte> rows, CancellationToken cancellationToken) => StorageCall.RunAsync(

@@ -10,7 +10,6 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// Tries once, and leaves anything but a plain response to the library, with its retries and errors.
 /// </summary>
 /// <param name="http">Shares the connections of the library.</param>
-/// <param name="credential">Used if the connection has neither a key nor a signature.</param>
 internal sealed class PointReads(
     HttpMessageInvoker http, StorageConnection connection, TokenCredential? credential, StorageOptions options)
 {
@@ -88,7 +87,6 @@ internal sealed class PointReads(
         return marks ?? (IReadOnlyList<int>)[];
     }
 
-    /// <summary>Returns 17 for "b17", 0 for any other name.</summary>
     private static int MarkOf(ReadOnlySpan<byte> property) =>
         property.Length > 1 && property[0] == 'b'
         && Utf8Parser.TryParse(property[1..], out int mark, out var read) && read == property.Length - 1 && mark > 0 ? mark : 0;

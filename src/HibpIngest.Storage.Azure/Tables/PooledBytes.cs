@@ -16,7 +16,6 @@ internal sealed class PooledBytes(int capacity) : IDisposable
         Length += bytes.Length;
     }
 
-    /// <summary>Appends a copy of bytes appended before.</summary>
     public void AppendOwn(Range range)
     {
         var (offset, length) = range.GetOffsetAndLength(Length);

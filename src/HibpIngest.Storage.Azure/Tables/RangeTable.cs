@@ -15,15 +15,8 @@ internal sealed class RangeTable(StorageTable table, WriteThrottle throttle, ILo
         if (prefix.Length != PrefixDigits || prefix.AsSpan().ContainsAnyExcept("0123456789ABCDEF"))
             throw new ArgumentException($"six upper-case hex digits are expected, found {prefix.Length} characters", nameof(prefix));
         var (partition, first) = (prefix[..AccountHash.PartitionDigits], prefix[AccountHash.PartitionDigits..]);
-        var filter = $"PartitionKey eq '{partition}' and RowKey ge '{first}' and RowKey lt '{KeyAfter(first)}'";
+        var filter = $"PartitionKey eq '{partition}' and RowKey ge '{first}' and RowKey lt '{first}G'"; // 'G' sorts after every digit
         return await ReadKeysAsync(filter, null, "reading of a range", cancellationToken)
             .Select(row => new RangeEntry(row.Key[RowPrefixDigits..], row.Marks)).ToListAsync(cancellationToken);
-    }
-
-    /// <summary>Returns the first key after all that begin with these digits.</summary>
-    private static string KeyAfter(string digits)
-    {
-        var next = int.Parse(digits, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture) + 1;
-        return next < 1 << (4 * RowPrefixDigits) ? next.ToString($"X{RowPrefixDigits}", CultureInfo.InvariantCulture) : "G";
     }
 }

@@ -25,7 +25,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         StorageCall.RunAsync($"deletion of table {Name}", () => client.DeleteAsync(cancellationToken), cancellationToken);
 
     /// <param name="isOptional">True if a table that doesn't exist counts as an empty one.</param>
-    /// <returns>The entity with its ETag; null if it doesn't exist.</returns>
     public async Task<TableEntity?> FindAsync(
         string partitionKey, string rowKey, string operation, CancellationToken cancellationToken, bool isOptional = false)
     {
@@ -51,7 +50,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
     public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
         operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
 
-    /// <summary>Writes an entity on the calling thread.</summary>
     public void Put(TableEntity entity, string operation, CancellationToken cancellationToken)
     {
         try
@@ -98,7 +96,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         }
     }
 
-    /// <param name="isOptional">True if a table that doesn't exist counts as an empty one.</param>
     /// <returns>The entities in key order.</returns>
     public IAsyncEnumerable<TableEntity> QueryAsync(
         string filter, IEnumerable<string>? select, string operation, bool isOptional = false,
@@ -115,7 +112,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
             return ([], null);
         }, cancellationToken);
 
-    /// <summary>Adds properties to an entity, which is created if it doesn't exist (InsertOrMerge).</summary>
     /// <returns>Null if written; otherwise the service throttles, and the caller sends again after the pause.</returns>
     public Task<WriteRefusal?> MergeAsync(TableEntity entity, string operation, CancellationToken cancellationToken) =>
         service.WriteAsync(
@@ -126,7 +122,6 @@ internal sealed class StorageTable(TableService service, TableClient client)
         IEnumerable<TableTransactionAction> transaction, string operation, CancellationToken cancellationToken) =>
         service.WriteAsync(() => client.SubmitTransactionAsync(transaction, cancellationToken), operation, cancellationToken);
 
-    /// <summary>Builds a transaction and sends it past the library.</summary>
     /// <param name="make">Receives the address of the table.</param>
     /// <returns>As <see cref="MergeAsync"/>.</returns>
     public async Task<WriteRefusal?> SubmitAsync(Func<byte[], TableTransaction> make, CancellationToken cancellationToken)

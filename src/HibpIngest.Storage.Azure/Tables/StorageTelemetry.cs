@@ -8,10 +8,7 @@ internal static class StorageTelemetry
         TelemetryNames.Instruments.TableTransactions, TelemetryNames.Units.Transactions, "Upserts that the table service carried out, "
         + "each of 1 to 100 accounts");
 
-    /// <summary>
-    /// "Busy" responses (429, 503), to a request or within a transaction. A rising share of the transactions means that the partition or
-    /// the account is at its limit.
-    /// </summary>
+    /// <summary>429 and 503, also within a transaction. A rising share means that the partition or account is at its limit.</summary>
     public static readonly Counter<long> Throttled = HibpTelemetry.Meter.CreateCounter<long>(
         TelemetryNames.Instruments.TableThrottled, TelemetryNames.Units.Answers, "Answers of the table service that asked to slow down");
 

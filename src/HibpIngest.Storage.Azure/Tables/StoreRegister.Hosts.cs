@@ -8,13 +8,9 @@ internal sealed partial class StoreRegister
     private const string HostPartition = "host";
     private const string StartedAt = "StartedAt";
     private const string SeenAt = "SeenAt";
-    private const string Recording = "recording of a host's heartbeat";
-
-    public Task PutHeartbeatAsync(Heartbeat heartbeat, CancellationToken cancellationToken) =>
-        table.PutAsync(ToEntity(heartbeat), Recording, cancellationToken);
 
     public void PutHeartbeat(Heartbeat heartbeat, CancellationToken cancellationToken) =>
-        table.Put(ToEntity(heartbeat), Recording, cancellationToken);
+        table.Put(ToEntity(heartbeat), "recording of a host's heartbeat", cancellationToken);
 
     public async Task<IReadOnlyList<Heartbeat>> ListHeartbeatsAsync(CancellationToken cancellationToken)
     {

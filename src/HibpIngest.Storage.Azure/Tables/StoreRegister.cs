@@ -50,10 +50,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             ?? throw new StoreMismatchException($"the store's identity has just been deleted from table {table.Name}");
     }
 
-    /// <summary>
-    /// Returns this storage account's own identity. The first account of a store that was created when stores had only one has no such row:
-    /// its identity follows from the store's.
-    /// </summary>
+    /// <summary>An account from when stores had only one has no row of its own: its identity follows from the store's.</summary>
     public async Task<StorageAccountIdentity?> FindAccountAsync(CancellationToken cancellationToken)
     {
         const string Operation = "reading of the storage account's identity";
@@ -115,7 +112,6 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
             cancellationToken);
     }
 
-    /// <summary>Changes the ids under their ETag; retries if another process was first; writes nothing if nothing changes.</summary>
     private async Task<Ids> ChangeIdsAsync(Func<Ids, Ids> change, CancellationToken cancellationToken)
     {
         const string Operation = "drawing of an id";

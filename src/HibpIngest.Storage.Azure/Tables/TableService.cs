@@ -17,8 +17,6 @@ internal sealed class TableService
     private readonly string _endpoint;
     private readonly Uri _batch;
 
-    /// <param name="credential">Used if the connection has neither a key nor a signature.</param>
-    /// <param name="lost">See <see cref="TableRetries"/>.</param>
     public TableService(
         StorageConnection connection, TokenCredential? credential, StorageOptions options, HttpPipelineTransport transport,
         Action<long>? lost = null)
@@ -56,7 +54,6 @@ internal sealed class TableService
 
     public MeasuredTable Measured(string name) => new(this, _client.GetTableClient(name));
 
-    /// <summary>Lists the tables whose names begin with the prefix.</summary>
     public Task<IReadOnlyList<string>> ListAsync(string prefix, CancellationToken cancellationToken) =>
         StorageCall.RunAsync<IReadOnlyList<string>>("listing of tables", async () =>
         {
@@ -171,7 +168,7 @@ internal sealed class TableService
         response?.Headers.TryGetValue("Retry-After", out var text) == true && int.TryParse(text, out var seconds) && seconds >= 0
             ? TimeSpan.FromSeconds(Math.Min(seconds, _options.MaxRetryDelay.TotalSeconds)) : null;
 
-    /// <summary>Doubles the delay, with jitter so that workers refused together don't retry together.</summary>
+    /// <summary>With jitter, so that workers refused together don't retry together.</summary>
     private Task DelayAsync(int attempt, TimeSpan? retryAfter, CancellationToken cancellationToken)
     {
         StorageTelemetry.Retries.Add(1);

@@ -23,7 +23,6 @@ internal sealed class TableTransaction : IDisposable
 
     private static ReadOnlySpan<byte> Tail => "--cs_h--\r\n--batch_h--\r\n"u8;
 
-    /// <summary>Characters of an address that need no escaping within a key.</summary>
     private static readonly SearchValues<byte> Plain = SearchValues.Create(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"u8);
 
@@ -126,13 +125,11 @@ internal sealed class TableTransaction : IDisposable
         return transaction;
     }
 
-    /// <summary>Returns "upsert of 57 accounts", with the number of the failed one if <paramref name="index"/> isn't null.</summary>
     public string Describe(int? index) =>
         string.Create(
             CultureInfo.InvariantCulture,
             $"{_what} {Count} {_noun}{(Count == 1 ? "" : "s")}{(index is null ? "" : $" (number {index + 1} of them)")}");
 
-    /// <summary>Keeps the buffer from being reused for another transaction.</summary>
     public void Abandon() => _bytes.Abandon();
 
     public void Dispose() => _bytes.Dispose();

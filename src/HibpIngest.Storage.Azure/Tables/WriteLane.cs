@@ -6,7 +6,6 @@ namespace HibpIngest.Storage.Azure.Tables;
 /// that hundreds don't find at once that it is busy, and its limit ends with the first refusal. For the account it is always that of an
 /// <see cref="InFlightLimit"/>.
 /// </summary>
-/// <param name="maxInFlight">Initial limit of a partition; grows by one for each completed transaction.</param>
 /// <param name="limit">The account's; null for a partition.</param>
 internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimit? limit = null) : IDisposable
 {
@@ -48,10 +47,7 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
         }
     }
 
-    /// <summary>
-    /// Waits until a transaction may be sent. The caller must then call <see cref="Done"/>, <see cref="Refused"/> or
-    /// <see cref="Abandoned"/>.
-    /// </summary>
+    /// <summary>After this the caller must call <see cref="Done"/>, <see cref="Refused"/> or <see cref="Abandoned"/>.</summary>
     /// <param name="first">True if it goes ahead of all that wait.</param>
     /// <exception cref="OperationCanceledException">The wait was cancelled; no call must follow.</exception>
     public Task EnterAsync(int entities, bool first, CancellationToken stopWaiting)
@@ -108,7 +104,6 @@ internal sealed class WriteLane(int maxInFlight, TimeProvider time, InFlightLimi
 
     /// <param name="entities">The lane stays closed until the rate has made up for them.</param>
     /// <param name="sentAt">Timestamp of its admission. If that was before the last cut, it says nothing about the rate since.</param>
-    /// <param name="pause">The service's Retry-After.</param>
     /// <param name="cut">True if this lane's rate was too high; false: another's was.</param>
     public void Refused(int entities, long sentAt, TimeSpan pause, bool cut)
     {

@@ -43,7 +43,6 @@ internal sealed class WriteRate
 
     public double EntitiesPerSecond { get; private set; }
 
-    /// <summary>Cuts the rate after a refusal of something sent at this rate.</summary>
     /// <param name="done">Recent entities/s done: if refusals take long, far more may be in flight than is accepted.</param>
     public void Refused(double done)
     {

@@ -17,7 +17,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
     private const int SurprisesOfTheAccount = 4;
     private static readonly TimeSpan SurprisesWithin = TimeSpan.FromSeconds(1);
 
-    /// <summary>After this time, what is known of a partition is out of date.</summary>
     private static readonly TimeSpan ForgottenAfter = TimeSpan.FromMinutes(1);
 
     /// <summary>Busy partitions remembered, a few hundred bytes each; beyond that, those not being written to are forgotten.</summary>
@@ -33,9 +32,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
     private long _surprisesSince;
     private long? _accountBusyAt;
 
-    /// <summary>Sends until it is done; waits its turn again after each refusal.</summary>
     /// <param name="table">The partition's table: tables don't wait for one another.</param>
-    /// <param name="send">Returns null when done.</param>
     /// <exception cref="StoreThrottledException">The wait was cancelled.</exception>
     public async Task SendAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, TransactionsInFlight inFlight, Func<Task<WriteRefusal?>> send)
@@ -67,7 +64,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         }
     }
 
-    /// <summary>Sends one transaction, and waits for its turn without a time limit.</summary>
     public async Task SendWithoutTimeoutAsync(
         string table, ReadOnlyMemory<byte> partitionKey, int entities, Func<Task<WriteRefusal?>> send, CancellationToken cancellationToken)
     {
@@ -105,7 +101,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         }
     }
 
-    /// <summary>Records a request without a response: its connection was refused, timed out or broke.</summary>
     public void Lost(long sentAt) => _all.Lost(sentAt);
 
     public void Dispose()
@@ -263,7 +258,6 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
     {
         public WriteLane Lane => lane;
 
-        /// <summary>Transactions being sent or waiting.</summary>
         public int Users { get; set; }
 
         public long LeftAt { get; set; }

@@ -28,7 +28,6 @@ internal sealed class AccountBatchReader(LoadId load, AccountBatch batch, Accoun
 
     public override object this[string name] => GetValue(GetOrdinal(name));
 
-    /// <summary>Restricts reading to at most <paramref name="count"/> accounts from <paramref name="first"/> (0-based) on.</summary>
     public void Take(int first, int count)
     {
         _row = first - 1;

@@ -48,8 +48,7 @@ public sealed partial class SqlServerBreachDatabase
         }
     }
 
-    // Advances the checkpoint, which claims the batch's positions, and records its slices, in one round trip. Returns null if the load has
-    // another owner, state or position.
+    // Claims the batch's positions and records its slices in one round trip. Null if the load has another owner, state or position.
     private static Task<Advanced?> TryAdvanceAsync(
         SqlServerSession session, BatchCopyOrder order, AccountBatch batch, LoadCheckpoint checkpoint, bool duplicatesPossible)
     {
@@ -94,8 +93,7 @@ public sealed partial class SqlServerBreachDatabase
         return Slices(load, batch.FirstPosition, batch.LastPosition, sliceRows, advanced.Slices - slices);
     }
 
-    // Inserts a number of a batch's slices, after those already done; the last one may be shorter. The text depends on their number only,
-    // which rarely changes.
+    // The text depends only on the number of slices, which rarely changes. The last slice may be shorter.
     private static string InsertSlicesSql(int count) =>
         $"""
         INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, pending_since)

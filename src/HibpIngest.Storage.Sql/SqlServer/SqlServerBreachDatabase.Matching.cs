@@ -26,7 +26,6 @@ public sealed partial class SqlServerBreachDatabase
         OPTION (HASH JOIN, HASH GROUP, FORCE ORDER, RECOMPILE);
         """;
 
-    // The first statement locks the breach: loads of one breach add notifications one after the other.
     private string RecordMatchesSql =>
         $"""
         UPDATE dbo.breaches SET name = name WHERE breach_key = (SELECT breach FROM dbo.loads WHERE id = @load);

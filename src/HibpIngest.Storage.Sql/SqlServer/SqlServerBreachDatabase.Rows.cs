@@ -40,10 +40,7 @@ public sealed partial class SqlServerBreachDatabase
             return await session.ExecuteAsync(DeleteRange, OfLoad(load), BigInt("@after", after), upTo);
         }, cancellationToken, isLong: true);
 
-    /// <summary>
-    /// Deletes in the order of the positions, and records the progress: a range with explicit bounds is read once, however many rows before
-    /// it are deleted.
-    /// </summary>
+    /// <summary>A range with explicit bounds is read once, however many rows before it are deleted.</summary>
     private protected override async Task<int> DeleteRowsAsync(ISqlSession session, LoadId load, int limit)
     {
         const string Left = "SELECT purged_position FROM dbo.loads WHERE id = @load AND purged_position < last_position";

@@ -93,6 +93,6 @@ public sealed partial class SqlServerBreachDatabase
             SELECT @answer
             """, Milliseconds("@timeout", TimeSpan.FromMinutes(2)));
         if (answer is not >= 0)
-            throw new StoreUnavailableException("another import of subscribers is in progress: wait until it ends");
+            throw new UnavailableException("another import of subscribers is in progress: wait until it ends");
     }
 }

@@ -94,12 +94,11 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     /// <summary>Does nothing: the connections belong to the process's pool.</summary>
     public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-    /// <summary>Runs work outside a transaction.</summary>
     private protected override Task<T> ReadAsync<T>(Func<ISqlSession, Task<T>> work, CancellationToken cancellationToken) =>
         RetryAsync(token => AttemptAsync(work, inTransaction: false, copy: null, _connections.CommandTimeout, token), cancellationToken);
 
     /// <summary>
-    /// Retries work that failed before the commit was sent. If the response to the commit was lost, <see cref="StoreUnavailableException"/>
+    /// Retries work that failed before the commit was sent. If the response to the commit was lost, <see cref="UnavailableException"/>
     /// is thrown: every stage may be run again.
     /// </summary>
     private protected override Task<T> WriteAsync<T>(
@@ -120,9 +119,6 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
 
     private protected override string Limit(string query, string limit = "@limit") => $"SELECT TOP ({limit}) {query}";
 
-    /// <summary>Like <see cref="WriteAsync{T}"/>, but also retries if the response to the commit was lost.</summary>
-    /// <param name="work">Runs in the transaction; its second argument is true if the previous attempt may have been committed, which it
-    /// must check.</param>
     /// <param name="copy">Keeps its connection between batches, because taking one from the pool resets what the server has cached of the
     /// tables. Null: any connection.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(

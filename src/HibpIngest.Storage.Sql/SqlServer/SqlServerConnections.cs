@@ -50,7 +50,6 @@ internal sealed class SqlServerConnections
 
     public string DisplayName { get; }
 
-    /// <summary>The connection string's Command Timeout.</summary>
     public TimeSpan CommandTimeout { get; }
 
     public bool UsesTokens => _getToken is not null;
@@ -91,7 +90,6 @@ internal sealed class SqlServerConnections
 
     public SqlConnection Create() => new(_connectionString) { AccessTokenCallback = _getToken };
 
-    /// <summary>Makes a connection from the pool reserved for lease renewals.</summary>
     public SqlConnection CreateForRenewal() => new(_renewalConnectionString) { AccessTokenCallback = _getToken };
 
     /// <summary>Creates the credential that the settings request, and removes the request from them.</summary>
@@ -144,7 +142,6 @@ internal sealed class SqlServerConnections
     }
 }
 
-/// <summary>Makes a credential.</summary>
 /// <param name="clientId">Client id of a user-assigned identity; null if none is named.</param>
 /// <param name="managedIdentityOnly">True: only a managed identity may sign in; false: any identity that the machine has.</param>
 internal delegate TokenCredential CredentialFactory(string? clientId, bool managedIdentityOnly);

@@ -43,7 +43,6 @@ internal static class SqlServerErrors
         1222, 3960, //  a lock timeout, a row that changed under a snapshot
     }.ToFrozenSet();
 
-    // Transient errors that ask the client to slow down.
     private static readonly FrozenSet<int> ThrottlingNumbers = new[]
     {
         10928, 10929, 10930, 10936, 40501, 40551, 40552, 40553, 45168, 45169, 49918, 49919, 49920,
@@ -90,7 +89,6 @@ internal static class SqlServerErrors
 
     public static bool IsThrottling(int number) => ThrottlingNumbers.Contains(number);
 
-    /// <summary>Classifies an error.</summary>
     /// <param name="opened">True if the database has been open in this process. If it was, a refusal means that it is starting or failing
     /// over; otherwise it is set up wrong.</param>
     /// <returns>Null if the error is not the driver's.</returns>
@@ -152,7 +150,7 @@ internal static class SqlServerErrors
         if (numbers.Find(ConflictNumbers.Contains) is > 0 and var conflict)
         {
             return new(FailureKind.Conflict, conflict, conflict == 1205
-                ? new StoreUnavailableException(
+                ? new UnavailableException(
                     $"database {database}: the transaction lost a deadlock (SQL Server error 1205) repeatedly")
                 : new InvalidOperationException($"database {database}: a key or constraint was violated (SQL Server error {conflict})"));
         }
@@ -166,7 +164,7 @@ internal static class SqlServerErrors
             new(FailureKind.Final, number, new StoreRefusedException($"database {database}: {advice}"));
 
         SqlServerFailure Unavailable(FailureKind kind, string reason) =>
-            new(kind, first, new StoreUnavailableException($"database {database} can't be reached or used just now: {reason}"));
+            new(kind, first, new UnavailableException($"database {database} can't be reached or used just now: {reason}"));
     }
 
     // Returns numbers and codes only, never the server's text.
@@ -188,18 +186,14 @@ internal static class SqlServerErrors
     }
 }
 
-/// <summary>Handling of an error.</summary>
 internal enum FailureKind
 {
-    /// <summary>The error is reported.</summary>
     Final,
 
     /// <summary>Retried on a new connection after a delay.</summary>
     Transient,
 
-    /// <summary>
-    /// Another transaction was first (a unique key, a foreign key, a deadlock): retried at once, and the next attempt sees its changes.
-    /// </summary>
+    /// <summary>Another transaction was first (a unique key, a foreign key, a deadlock): retried at once, and sees its changes.</summary>
     Conflict,
 
     /// <summary>It is unknown whether the transaction was committed.</summary>

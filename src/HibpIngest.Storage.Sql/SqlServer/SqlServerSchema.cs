@@ -43,9 +43,7 @@ internal static partial class SqlServerSchema
         }
     }
 
-    /// <summary>
-    /// Returns whether readers don't wait for writers. A server that always works so, and has no such setting, counts as well.
-    /// </summary>
+    /// <summary>True if readers don't wait for writers, also on a server that always works so and has no such setting.</summary>
     public static async Task<bool> HasRowVersionsAsync(ISqlSession session) => await session.NumberAsync("""
         SELECT CASE WHEN is_read_committed_snapshot_on = 0 AND SERVERPROPERTY('BabelfishVersion') IS NULL THEN 0 ELSE 1 END
         FROM sys.databases WHERE database_id = DB_ID()
@@ -106,7 +104,7 @@ internal static partial class SqlServerSchema
             """, Parameter.Milliseconds("@timeout", LockTimeout));
         if (answer is not >= 0)
         {
-            throw new StoreUnavailableException(
+            throw new UnavailableException(
                 $"the schema of database {database} is being upgraded by another process: wait until that ends");
         }
     }

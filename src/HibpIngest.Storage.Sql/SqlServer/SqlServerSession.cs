@@ -40,10 +40,7 @@ internal sealed class SqlServerSession(
         return await ListAsync(command, read);
     }
 
-    /// <summary>
-    /// Returns the first row, or null, by a statement that stays prepared on the connection. For statements that run many times on a kept
-    /// connection, this saves sending and parsing the text.
-    /// </summary>
+    /// <summary>The statement stays prepared on the kept connection, which saves sending and parsing the text for each batch.</summary>
     public async Task<T?> FirstPreparedAsync<T>(string sql, Func<IRow, T> read, params Parameter[] parameters)
         where T : class
     {

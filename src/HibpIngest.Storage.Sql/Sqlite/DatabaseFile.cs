@@ -15,7 +15,6 @@ internal sealed class DatabaseFile(string path) : IDisposable
 
     public bool IsOpen => _first is not null;
 
-    /// <summary>Creates the file and its folder if missing.</summary>
     public void Create()
     {
         lock (_lock)

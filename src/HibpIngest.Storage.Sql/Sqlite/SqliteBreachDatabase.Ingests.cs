@@ -5,7 +5,6 @@ namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
 {
-    // Rows written or read between two checks of the cancellation token.
     private const int RowsBetweenChecks = 1_024;
 
     private protected override IBatchCopy Copy(BatchCopyOrder order) => new BatchCopy(this, order);

@@ -49,7 +49,7 @@ public sealed partial class SqliteBreachDatabase
                     // The domain's first subscription was removed since it was found; another subscription may watch the same domain.
                     if (recorded == 0)
                     {
-                        throw new StoreUnavailableException(
+                        throw new UnavailableException(
                             "a subscription was removed while it was matched: the range is matched again");
                     }
                 }
@@ -121,9 +121,8 @@ public sealed partial class SqliteBreachDatabase
 
     private protected override string MillisecondsUntilSql(string time) => $"{time} - @now";
 
-    // Finds the matching subscriptions of single addresses, and the number of rows by the first subscription of their domain. Returns null
-    // if the range is not to be matched now. Subscriptions are looked up in memory, some 50 bytes each: two index probes for each row took
-    // four times as long.
+    // Returns null if the range is not to be matched now. Subscriptions are looked up in memory, some 50 bytes each: two index probes for
+    // each row took four times as long. Rows of a domain are counted under its first subscription.
     private static async Task<Matches?> FindMatchesAsync(SqliteSession session, LoadId load, long after, long upTo)
     {
         var lastSubscriber = await session.NumberAsync(

@@ -46,12 +46,9 @@ public sealed partial class SqliteBreachDatabase
             LongBytes("@match_alias", matchAlias is null ? null : Encoding.UTF8.GetBytes(matchAlias)));
     }
 
-    /// <inheritdoc/>
-    /// <remarks>
-    /// Erasing rewrites the tables of subscribers and of requests, which takes some seconds for a million subscribers: where pages were
-    /// split, copies of rows remain in their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so
-    /// every removal overwrites them: a subscriber who unsubscribes today may request erasure tomorrow.
-    /// </remarks>
+    // Erasing rewrites the tables of subscribers and of requests, which takes some seconds for a million subscribers: where pages were
+    // split, copies of rows remain in their free space, which a deletion doesn't overwrite. Freed pages belong to no table any more, so
+    // every removal overwrites them: a subscriber who unsubscribes today may request erasure tomorrow.
     private protected override async Task<SubscribersRemoved> RemoveAsync(
         Func<ISqlSession, Task<SubscribersRemoved>> remove, bool erase, CancellationToken cancellationToken)
     {
@@ -100,7 +97,7 @@ public sealed partial class SqliteBreachDatabase
     }
 
     /// <summary>Writes the write-ahead log into the file and truncates it, because it holds old versions of pages.</summary>
-    /// <exception cref="StoreUnavailableException">Another process is still reading the write-ahead log.</exception>
+    /// <exception cref="UnavailableException">Another process is still reading the write-ahead log.</exception>
     private async Task TruncateWalAsync(CancellationToken cancellationToken)
     {
         await _writing.WaitAsync(cancellationToken);
@@ -113,7 +110,7 @@ public sealed partial class SqliteBreachDatabase
             {
                 if (TimeProvider.System.GetElapsedTime(began) > EraseTimeout)
                 {
-                    throw new StoreUnavailableException($"the data is deleted, but the write-ahead log of '{_file}' still contains it, "
+                    throw new UnavailableException($"the data is deleted, but the write-ahead log of '{_file}' still contains it, "
                         + "because another process is reading it: run the same command again in a moment");
                 }
                 await Task.Delay(MaxLockDelay, cancellationToken);

@@ -16,7 +16,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
     // The maximum number of concurrent readers. Each has a page cache, and reads wait for the disk more than for each other.
     private const int MaxReaders = 8;
 
-    // The first delay before requesting the write lock again; it doubles up to MaxLockDelay.
     private static readonly TimeSpan FirstLockDelay = TimeSpan.FromMilliseconds(1);
     private static readonly TimeSpan MaxLockDelay = TimeSpan.FromMilliseconds(25);
 
@@ -269,7 +268,6 @@ public sealed partial class SqliteBreachDatabase : SqlBreachDatabase
         }
     }
 
-    // Runs a statement that needs a lock, retrying while another process holds it, without blocking a thread in between.
     private static async Task RunUnderLockAsync(SqliteSession connection, string sql, CancellationToken cancellationToken)
     {
         var began = TimeProvider.System.GetTimestamp();

@@ -23,11 +23,11 @@ internal static class SqliteErrors
                 return Full(file, reason);
             case raw.SQLITE_IOERR:
                 return IsDiskFull(file) ? Full(file, reason)
-                    : new StoreUnavailableException($"database '{file}' can't be read or written just now: {reason}");
+                    : new UnavailableException($"database '{file}' can't be read or written just now: {reason}");
             case raw.SQLITE_BUSY or raw.SQLITE_LOCKED or raw.SQLITE_PROTOCOL:
-                return new StoreUnavailableException($"database '{file}' is locked by another process: {reason}");
+                return new UnavailableException($"database '{file}' is locked by another process: {reason}");
             case raw.SQLITE_CANTOPEN or raw.SQLITE_NOMEM:
-                return new StoreUnavailableException($"database '{file}' can't be used just now: {reason}");
+                return new UnavailableException($"database '{file}' can't be used just now: {reason}");
             case raw.SQLITE_READONLY or raw.SQLITE_PERM or raw.SQLITE_AUTH:
                 return new StoreRefusedException(
                     $"database '{file}' can't be written: {reason}; give this user write permission on the file and its folder");
@@ -43,7 +43,6 @@ internal static class SqliteErrors
         }
     }
 
-    /// <summary>Returns whether the connection must be reopened after the error.</summary>
     public static bool BreaksConnection(int code) =>
         (code & 0xFF) is raw.SQLITE_IOERR or raw.SQLITE_CORRUPT or raw.SQLITE_CANTOPEN
             or raw.SQLITE_NOTADB or raw.SQLITE_NOMEM or raw.SQLITE_MISUSE;

@@ -26,8 +26,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     public static Version LibraryVersion => new(raw.sqlite3_libversion().utf8_to_string());
 
     /// <param name="create">Creates a missing file, in an existing folder.</param>
-    /// <exception cref="StoreMissingException">There is no such file.</exception>
-    /// <exception cref="StoreRefusedException">There is no such folder, or no permission.</exception>
     public SqliteSession(string file, TimeProvider time, bool create = false)
     {
         _file = file;
@@ -55,7 +53,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         SetBusyTimeout(BusyTimeout);
     }
 
-    /// <summary>True if an error has occurred after which it must be closed.</summary>
     public bool IsBroken { get; private set; }
 
     /// <summary>
@@ -108,7 +105,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     /// <summary>Runs several statements without parameters, and doesn't cache them.</summary>
     public void Script(string sql) => Check(raw.sqlite3_exec(_database, sql));
 
-    /// <summary>Returns false if another connection holds the required lock and <paramref name="throwIfBusy"/> is not set.</summary>
     public bool TryScript(string sql, bool throwIfBusy)
     {
         var code = raw.sqlite3_exec(_database, sql);
@@ -118,7 +114,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
         return true;
     }
 
-    /// <summary>Writes the write-ahead log into the file and truncates it.</summary>
     /// <returns>False if another connection is reading the log or writing.</returns>
     public bool TryTruncateWal()
     {
@@ -127,7 +122,6 @@ internal sealed class SqliteSession : ISqlSession, IDisposable
     }
 
     /// <summary>Copies this database as this connection's transaction sees it. If it is cancelled, the target is unusable.</summary>
-    /// <param name="pagesAtOnce">Pages copied between two checks of the token.</param>
     /// <param name="progress">Receives the bytes copied.</param>
     public void CopyTo(SqliteSession target, int pagesAtOnce, IProgress<long> progress, CancellationToken cancellationToken)
     {

@@ -17,7 +17,6 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
 
     private Dictionary<string, int>? _ordinals;
 
-    /// <summary>Binds all parameters; <c>@now</c> and times relative to it use <paramref name="now"/>.</summary>
     public void Bind(ReadOnlySpan<Parameter> parameters, DateTimeOffset now)
     {
         for (var i = 0; i < _names.Length; i++)
@@ -62,8 +61,6 @@ internal sealed class SqliteStatement(SqliteSession connection, sqlite3_stmt sta
         }
     }
 
-    /// <summary>Moves to the next row.</summary>
-    /// <returns>False if there is none.</returns>
     public bool Step()
     {
         var code = raw.sqlite3_step(statement);

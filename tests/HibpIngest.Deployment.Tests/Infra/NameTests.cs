@@ -81,8 +81,8 @@ public sealed partial class NameTests
         Assert.Equal(
             new[]
             {
-                first.AccountsTable, first.RangesTable, options.KeysTable, options.SignInsTable, options.RegisterTable,
-                options.PasswordAppends, options.UsageTable, options.ClientsTable,
+                first.AccountsTable, first.RangesTable, IApiKeys.Table, ISignIns.Table, options.RegisterTable,
+                IPasswordAppends.Name, IUsageTable.Name, ICallbackClients.Table,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("tableServices/tables")).Order(StringComparer.Ordinal));
 
@@ -91,9 +91,9 @@ public sealed partial class NameTests
         Assert.Equal(
             new[]
             {
-                options.BreachContainer, options.CatalogueContainer, options.PasswordsContainer, options.PasswordDropsContainer,
-                options.JournalContainer, options.AccessLogContainer, options.ClientsContainer, options.CallbacksContainer,
-                options.PasswordAppends, undelivered,
+                options.BreachContainer, ICatalogueBlobs.Container, options.PasswordsContainer, options.PasswordDropsContainer,
+                IJournalBlobs.Container, IAccessBlobs.Container, IPrefixBlobs.Container, ICallbackBlobs.Container,
+                IPasswordAppends.Name, undelivered,
             }.Order(StringComparer.Ordinal),
             (await NamesAsync("blobServices/containers")).Order(StringComparer.Ordinal));
         // A replica has a copy of one container only.

@@ -337,7 +337,7 @@ public sealed class AppendApiTests
     {
         await using var rig = await SenderRig.StartAsync(replaceServices: services => services.Wrap<IPasswordAppends>(
             inner => PortProxy<IPasswordAppends>.Create(
-                inner, _ => throw (isDown ? new StoreUnavailableException("down") : new InvalidOperationException(Sha1)))));
+                inner, _ => throw (isDown ? new UnavailableException("down") : new InvalidOperationException(Sha1)))));
         foreach (var reply in (WebReply[])[await rig.AppendAsync(One), await rig.ConfirmAsync(NoSuch)])
         {
             Assert.Equal((status, text), (reply.Status, reply.Text));
@@ -477,6 +477,6 @@ public sealed class AppendApiTests
     private sealed class FailingQueues : IMessageQueues
     {
         public IMessageQueue Get(string name) => PortProxy<IMessageQueue>.Create(
-            null!, _ => throw new StoreUnavailableException("sending failed: status 500"));
+            null!, _ => throw new UnavailableException("sending failed: status 500"));
     }
 }

@@ -149,7 +149,7 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
     /// <summary>Makes a store whose errors contain the requested account, as a driver's may.</summary>
     private static IServiceCollection Fail(IServiceCollection services, string failure) => failure.Length == 0 ? services
         : services.Wrap<IAccountReads>(accounts => PortProxy<IAccountReads>.Create(accounts, _ => failure == "unavailable"
-            ? throw new StoreUnavailableException("the account table is down")
+            ? throw new UnavailableException("the account table is down")
             : throw new InvalidOperationException($"no row {Nobody} for {Caller}", new InvalidDataException(WebFixture.InAll))));
 
     private static string Text<T>(IEnumerable<KeyValuePair<string, T>> tags) =>

@@ -220,7 +220,7 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
         var isDown = true;
         await using var web = await WebRig.StartAsync(_connection, replaceServices: services => services.Wrap<IPrefixBlobs>(
             inner => PortProxy<IPrefixBlobs>.Create(
-                inner, _ => isDown ? throw new StoreUnavailableException("down") : Task.CompletedTask)));
+                inner, _ => isDown ? throw new UnavailableException("down") : Task.CompletedTask)));
         Assert.Equal(503, (await SendAsync("POST", One, """{"hashPrefix":"0A1B2C"}""", web: web)).Status);
         Assert.Equal(503, (await SendAsync("GET", All, web: web)).Status);
         isDown = false;

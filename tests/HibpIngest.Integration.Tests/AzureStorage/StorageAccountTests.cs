@@ -237,7 +237,7 @@ public sealed class StorageAccountTests
         await foreach (var _ in store.Table.ListAliasesAsync("private7.example", [1], CancellationToken.None)) { }
         await store.Table.RemoveMarkAsync("private7.example", ["alice.private7", "bob.private7"], 1, CancellationToken.None);
         await store.Table.RemoveMarkAsync("private7.example", ["alice.private7"], 2, CancellationToken.None);
-        await store.Table.WalkAsync(2);
+        await store.Table.RemoveMarkFromTableAsync(2);
         await store.Table.DropAsync(CancellationToken.None);
         await Assert.ThrowsAsync<StoreMissingException>(
             () => store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, CancellationToken.None));

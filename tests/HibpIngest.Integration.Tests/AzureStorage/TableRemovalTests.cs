@@ -192,7 +192,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     }
 
     [Fact]
-    public async Task Walk_resumes_from_its_token_and_restarts_if_it_is_rejected()
+    public async Task Scan_resumes_from_its_token_and_restarts_if_it_is_rejected()
     {
         var queries = new List<string>();
         await using var server = await LoopbackServer.StartAsync((context, number, _) =>

@@ -104,7 +104,7 @@ public sealed class CallbackCampaignTests(ITestOutputHelper output) : Campaign(o
         Assert.Equal(Kills, killed);
         Assert.True(found.GetProperty("expected").GetInt32() > 0, output);
         Assert.Empty(found.GetProperty("faults").EnumerateObject());
-        Assert.All(loads, load => Assert.Equal(0, load.Calls!.Dead));
+        Assert.All(loads, load => Assert.Equal(0, load.Calls!.Abandoned));
     }
 
     private async Task<(string Name, int Number, string Secret)> AddClientAsync(HttpClient http, string name, string port)

@@ -92,13 +92,13 @@ public sealed class CallbacksCommandTests
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
         await rig.DropAsync("X", 0, 30);
         await rig.SettleAsync();
-        Assert.Equal(30, (await rig.CallsAsync(1)).Dead);
+        Assert.Equal(30, (await rig.CallsAsync(1)).Abandoned);
         await rig.NewClientOperations().RemoveAsync("Contoso", None);
         var number = $"{client.Client.Number}";
         Assert.Contains($"{number} (removed)", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
         Assert.Equal(30, (await RunAsync(rig, "callbacks", "drop", number, "--yes", "--json")).Succeeded().Json
             .GetProperty("calls").GetInt32());
-        Assert.Equal(0, (await rig.CallsAsync(1)).Dead);
+        Assert.Equal(0, (await rig.CallsAsync(1)).Abandoned);
     }
 
     [Fact]

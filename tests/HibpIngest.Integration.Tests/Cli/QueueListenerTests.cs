@@ -138,7 +138,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
             if ((queue, operation) == (Poison, "send"))
             {
                 _stop.Cancel();
-                throw new StoreUnavailableException("down");
+                throw new UnavailableException("down");
             }
         };
         await ListenAsync(Rules with { MaxDequeueCount = 1 }, (_, _) => throw new InvalidOperationException("no"));
@@ -350,7 +350,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         _queues.Before = (_, operation) =>
         {
             if (operation == "receive" && ++receives <= 4)
-                throw new StoreUnavailableException("down");
+                throw new UnavailableException("down");
         };
         var done = 0;
         await ListenAsync(Rules, (_, _) =>

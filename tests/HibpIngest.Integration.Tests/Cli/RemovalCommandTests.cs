@@ -44,7 +44,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
 
         // Another process runs the removal.
         var now = TimeProvider.System.GetUtcNow();
-        await _rig.Context.Register.PutHeartbeatAsync(
+        _rig.Context.Register.PutHeartbeat(
             new Heartbeat("ab", "web-1", 4711, "removal of Adobe", "1.0", now, now, []), None);
         Assert.True((await JsonAsync("status")).GetProperty("removals")[0].GetProperty("running").GetBoolean());
         await _rig.Context.Register.RemoveHeartbeatAsync("ab", None);
@@ -90,7 +90,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
         const string Warning = "breach-calls: 1 message waits for a host with the role 'call', and no live host has it";
         var now = TimeProvider.System.GetUtcNow();
         var host = new Heartbeat("ab", "web-1", 4711, "ingest, upsert, notify, journal, sweep, passwords, access", "1.0", now, now, []);
-        await _rig.Context.Register.PutHeartbeatAsync(host, None);
+        _rig.Context.Register.PutHeartbeat(host, None);
         Assert.DoesNotContain("waits for a host", (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
         await _rig.Context.Queues.Get(QueueNames.Calls).SendAsync("{}", TimeSpan.Zero, None);
         Assert.Contains(Warning, (await RunAsync("status")).Succeeded().Output, StringComparison.Ordinal);
@@ -99,7 +99,7 @@ public sealed class RemovalCommandTests : IAsyncLifetime
             .Single(check => check.GetProperty("check").GetString() == "roles");
         Assert.Equal("missing", roles.GetProperty("state").GetString());
         Assert.StartsWith(Warning, roles.GetProperty("found").GetString(), StringComparison.Ordinal);
-        await _rig.Context.Register.PutHeartbeatAsync(
+        _rig.Context.Register.PutHeartbeat(
             host with { Host = "cd", Roles = "call", SeenAt = TimeProvider.System.GetUtcNow() }, None);
         Assert.True(Queue(await JsonAsync("status")).GetProperty("hasHost").GetBoolean());
 

@@ -80,9 +80,9 @@ public sealed class BackupTests : IDisposable
 
         // A host is running.
         var heartbeat = new Heartbeat("h", "machine", 7, Heartbeat.Everything, "1", rig.Time.GetUtcNow(), rig.Time.GetUtcNow(), []);
-        await rig.Context.Register.PutHeartbeatAsync(heartbeat, None);
+        rig.Context.Register.PutHeartbeat(heartbeat, None);
         Assert.Contains("a host is running on machine (process 7", await RefusedAsync(), StringComparison.Ordinal);
-        await rig.Context.Register.PutHeartbeatAsync(heartbeat with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
+        rig.Context.Register.PutHeartbeat(heartbeat with { SeenAt = rig.Time.GetUtcNow() - TimeSpan.FromHours(1) }, None);
         // The database is open in this process.
         Assert.Contains("is in use by another process", await RefusedAsync(), StringComparison.Ordinal);
         await rig.CloseAsync();

@@ -61,7 +61,7 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
             rig.Caller.Calls, call => Assert.Equal(CallRig.KeyOf(call.Url == all.Client.Url ? all : some, call), call.Key));
         Assert.All(rig.Caller.Calls.GroupBy(call => call.Key), tries => Assert.Single(tries.Select(call => call.Body).Distinct()));
         var calls = await rig.CallsAsync(1);
-        Assert.True((Accounts * 3 / 2, 0, 0) == (calls.Answered, calls.Open, calls.Dead), $"{where}; {calls}");
+        Assert.True((Accounts * 3 / 2, 0, 0) == (calls.Answered, calls.Open, calls.Abandoned), $"{where}; {calls}");
         // A deferred client's message stays hidden by the emulator's clock.
         Assert.True((await rig.Stores.DepthsAsync()).All(one => one.Value == 0 || one.Key == QueueNames.Callbacks), where);
         foreach (var slice in await rig.Stores.SlicesAsync(1))

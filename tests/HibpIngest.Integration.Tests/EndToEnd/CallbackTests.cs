@@ -61,7 +61,7 @@ public sealed class CallbackTests
         Assert.Equal(rig.Caller.Calls.Count, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
         Assert.InRange(rig.Caller.MaxInFlight, 1, 2 * CallbackClient.DefaultCap);
         Assert.All(await rig.Stores.LoadsAsync(), load => Assert.Equal(
-            (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsSearched, load.Calls.Open, load.Calls.Dead)));
+            (LoadState.Done, true, 0L, 0L), (load.State, load.Calls!.IsSearched, load.Calls.Open, load.Calls.Abandoned)));
         Assert.Equal(rig.Caller.Calls.Count, (await rig.Stores.LoadsAsync()).Sum(load => load.Calls!.Answered));
         Assert.All((await rig.Stores.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
         // Delivered content is deleted.
@@ -123,7 +123,7 @@ public sealed class CallbackTests
             await rig.SweepAsync();
         }
         var load = await rig.Stores.LoadAsync(1);
-        Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Dead));
+        Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Abandoned));
         // A client that rejects everything is backed off: it doesn't get all of its calls each time.
         Assert.InRange(rig.Caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
         for (var hours = 0; hours < 3; hours++)
@@ -132,11 +132,11 @@ public sealed class CallbackTests
             await rig.SweepAsync();
         }
         load = await rig.Stores.LoadAsync(1);
-        Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Dead, load.Calls.Answered));
+        Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Abandoned, load.Calls.Answered));
 
         var operations = rig.Context.Get<CallbackOperations>();
         var listed = Assert.Single(await operations.ListAsync(None), one => one.Client == "down").Summary;
-        Assert.Equal(("X", 60L, 0L, "it answered 500"), (listed.Breach, listed.Dead, listed.Answered, listed.Error));
+        Assert.Equal(("X", 60L, 0L, "it answered 500"), (listed.Breach, listed.Abandoned, listed.Answered, listed.Error));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         Assert.Equal((60, 0), await operations.RetryAsync("down", "X", None));
         await rig.SettleAsync();
@@ -192,7 +192,7 @@ public sealed class CallbackTests
         clock.Advance(TimeSpan.FromHours(2));
         await rig.SweepAsync();
         Assert.True(rig.Caller.Calls.Count > asked);
-        Assert.Equal((60, 0), ((await rig.CallsAsync(1)).Open, (await rig.CallsAsync(1)).Dead));
+        Assert.Equal((60, 0), ((await rig.CallsAsync(1)).Open, (await rig.CallsAsync(1)).Abandoned));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 60), rig.ItemsOf(client));

@@ -233,7 +233,7 @@ public sealed class CatalogueTests
         {
             Catalogue = PortProxy<ICatalogueBlobs>.Create(
                 down.Catalogue, method => method == nameof(ICatalogueBlobs.WriteAsync)
-                    ? throw new StoreUnavailableException("writing failed: status 503") : Task.CompletedTask),
+                    ? throw new UnavailableException("writing failed: status 503") : Task.CompletedTask),
         };
         await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.txt", PipelineRig.Accounts(0, 3))));
         await PipelineRig.RunToEndAsync(down);

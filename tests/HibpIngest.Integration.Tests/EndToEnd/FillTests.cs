@@ -58,13 +58,13 @@ public sealed class FillTests(ITestOutputHelper output)
     [Fact]
     public async Task Fill_interrupted_at_any_call_is_completed_by_the_next_one()
     {
-        // The first and the last steps are tested more often than the walk between them.
+        // The first and the last steps are tested more often than the scan between them.
         const int Steps = 20;
         var (few, many) = (new CallDraw(oneOf: 12, output.WriteLine), new CallDraw(oneOf: 5, output.WriteLine));
         var calls = await InterruptAsync(int.MaxValue, afterwards: false);
-        var walk = few.Of(calls).Where(at => at > Steps && at <= calls - 3);
+        var scan = few.Of(calls).Where(at => at > Steps && at <= calls - 3);
         var ends = many.Of(calls).Where(at => at <= Steps || at > calls - 3);
-        foreach (var at in walk.Concat(ends).ToList())
+        foreach (var at in scan.Concat(ends).ToList())
             await InterruptAsync(at, many.IsAfterwards());
     }
 
@@ -100,7 +100,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
             () => hooks.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, stop.Token));
         Assert.Equal(RangesState.Filling, (await rig.Context.Register.GetReadLayoutAsync(None))!.Ranges);
-        // The lock is released, and pages already walked aren't read again.
+        // The lock is released, and pages already scanned aren't read again.
         var pages = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountTable.ReadPageAsync) ? ++pages : 0));
         await counting.Wrap(rig.OpenContext()).Get<FillRanges>().RunAsync(null, null, None);
@@ -126,7 +126,7 @@ public sealed class FillTests(ITestOutputHelper output)
     [Fact]
     public async Task Slice_begun_before_a_fill_is_in_the_ranges_after_it()
     {
-        // Its accounts are written after the walk, with the earlier set of layouts.
+        // Its accounts are written after the scan, with the earlier set of layouts.
         await using var rig = await PipelineRig.StartAsync(options =>
         {
             Off(options);

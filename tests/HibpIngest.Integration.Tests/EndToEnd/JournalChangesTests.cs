@@ -43,7 +43,7 @@ public sealed class JournalChangesTests
         await using var rig = await StartAsync();
         var down = rig.Context with
         {
-            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
+            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new UnavailableException("the log is down")),
         };
         var behind = await Assert.ThrowsAsync<JournalBehindException>(
             () => down.Get<BreachOperations>().SetHiddenAsync("Adobe", true, None));
@@ -64,9 +64,9 @@ public sealed class JournalChangesTests
         await using var rig = await StartAsync();
         var down = rig.Context with
         {
-            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new StoreUnavailableException("the log is down")),
+            Log = PortProxy<IJournalBlobs>.Create(rig.Context.Log, _ => throw new UnavailableException("the log is down")),
         };
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
+        await Assert.ThrowsAsync<UnavailableException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
         await new RawCatalogue(rig.Context.Catalogue).AssertShowsAsync("not begun", "Adobe");
         Assert.All(await rig.LoadsAsync(), load => Assert.False(load.Removing));
     }

@@ -89,11 +89,11 @@ public sealed class LayoutsTests(ITestOutputHelper output)
             T Failing<T>(T port)
                 where T : class
                 => PortProxy<T>.Create(
-                    port, _ => ++writes == at && !afterwards ? throw new StoreUnavailableException("down") : Task.CompletedTask,
+                    port, _ => ++writes == at && !afterwards ? throw new UnavailableException("down") : Task.CompletedTask,
                     () =>
                     {
                         if (writes == at && afterwards)
-                            throw new StoreUnavailableException("lost");
+                            throw new UnavailableException("lost");
                     });
         }
         output.WriteLine($"{calls} writes");

@@ -79,7 +79,7 @@ public sealed class NotifyTests
         var table = Intercepted.Around(rig.Context.Table, (method, arguments) =>
         {
             if (throttled && method == nameof(IAccountTable.ListAliasesAsync) && (string)arguments![0]! == "d1.example.org")
-                throw new StoreUnavailableException("the table throttles");
+                throw new UnavailableException("the table throttles");
         });
         var context = rig.Context.WithTable(table);
         await PipelineRig.RunToEndAsync(context);

@@ -104,7 +104,7 @@ public sealed class OwnershipTests
             rig.Context with
             {
                 Blobs = new HookedBlobs(
-                rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"))
+                rig.Context.Blobs, () => throw new UnavailableException("the blobs are down"))
             };
         for (var attempt = 0; attempt < 2 * rig.Options.Retry.MaxTries; attempt++)
             await down.Get<MessageDispatcher>().DispatchAsync(
@@ -172,7 +172,7 @@ public sealed class OwnershipTests
         await using var rig = await PipelineRig.StartAsync(Small, _time);
         var load = await StartAsync(rig, await rig.DropAsync("X.zip", _zip));
         var ports = new HookedPorts((_, method) => method == nameof(ILoads.FailLoadAsync)
-            ? throw new StoreUnavailableException("the database is down") : Task.CompletedTask);
+            ? throw new UnavailableException("the database is down") : Task.CompletedTask);
         var (queues, sent) = Observe(rig);
         var context = ports.Wrap(rig.Context) with
         {
@@ -226,10 +226,10 @@ public sealed class OwnershipTests
 
         // Its event comes while the database is down: the host redelivers it, and no message is sent.
         await rig.DropAsync(name, PipelineRig.Zip(("b.csv", PipelineRig.Accounts(0, 10))));
-        var down = new HookedPorts((_, _) => throw new StoreUnavailableException("the database is down"))
+        var down = new HookedPorts((_, _) => throw new UnavailableException("the database is down"))
             .Wrap(rig.Context) with
         { Queues = queues };
-        await Assert.ThrowsAsync<StoreUnavailableException>(
+        await Assert.ThrowsAsync<UnavailableException>(
             () => down.Get<DroppedBreaches>().IngestAsync(name, CancellationToken.None));
         await (rig.Context with { Queues = queues }).Get<DroppedBreaches>().IngestAsync(name, CancellationToken.None);
         await AssertRefusedAsync(load: 2);

@@ -168,7 +168,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
                 await rig.OpenContext().Get<FillRanges>().RunAsync(Wide, null, None);
                 filled = true;
             }
-            // After the walk, it has written without hashes, and recorded that.
+            // After the scan, it has written without hashes, and recorded that.
             if (interrupted && filled && what == nameof(ILayouts.SetRebuildAsync) && ++records == 2)
                 throw new CrashException();
         });

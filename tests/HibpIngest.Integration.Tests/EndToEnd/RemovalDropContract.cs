@@ -26,7 +26,7 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.ImportAsync((InBoth, null), ("owner@example.net", "example.com"));
-        var draw = new CallDraw(purged ? 18 : 3, output.WriteLine); // a walk over the table has 36 parts
+        var draw = new CallDraw(purged ? 18 : 3, output.WriteLine); // a scan of the table has 36 parts
         var (at, reached) = (0, true);
         while (reached)
         {

@@ -120,7 +120,7 @@ public sealed class RemovalTests
                 }
                 await LeaseAsync(rig, "NULL");
             }
-            Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was walked during a slice");
+            Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was scanned during a slice");
         });
         var progress = new Reports();
         Assert.Equal(4, (await RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None)).Entities);
@@ -167,7 +167,7 @@ public sealed class RemovalTests
         await LoadAsync(rig, "Adobe", 0, Old, purged);
         var failed = 0;
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && failed++ < failures
-            ? throw new StoreUnavailableException("the table is down")
+            ? throw new UnavailableException("the table is down")
             : Task.CompletedTask);
         var progress = new Reports();
         var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None);
@@ -180,7 +180,7 @@ public sealed class RemovalTests
             Assert.Empty(await rig.TableAsync());
             return;
         }
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => removing);
+        await Assert.ThrowsAsync<UnavailableException>(() => removing);
         Assert.Equal(8, failed);
         Assert.Equal(Old, (await RemoveAsync(rig.OpenContext(), "Adobe", null, None)).Entities);
     }

@@ -56,7 +56,7 @@ public sealed class RepairRemovedTests
         await using var rig = await PipelineRig.StartAsync(Logging);
         await LoadAsync(rig, "Bold", 0, 8);
         var (table, ranges) = (await rig.TableAsync(), await rig.RangesAsync());
-        // The parts of the walk are alike, so the first calls, one in the middle and the last ones suffice.
+        // The parts of the scan are alike, so the first calls, one in the middle and the last ones suffice.
         var total = await RepairAsync(crashAt: 0);
         foreach (var at in (int[])[1, 2, 3, 4, 5, total / 2, total - 2, total - 1, total])
         {

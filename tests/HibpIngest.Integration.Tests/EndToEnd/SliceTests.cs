@@ -47,7 +47,7 @@ public sealed class SliceTests(ITestOutputHelper output)
         {
             // Each attempt completes some more transactions, and is deferred.
             table.Before = number => number <= after ? null
-                : throttled ? new StoreThrottledException("busy") : new StoreUnavailableException("the table is down");
+                : throttled ? new StoreThrottledException("busy") : new UnavailableException("the table is down");
             await SendAsync(rig);
             await DispatchAsync(rig.Context.WithTable(table));
             if ((await SliceAsync(rig)).State != SliceState.Done)
@@ -192,11 +192,11 @@ public sealed class SliceTests(ITestOutputHelper output)
             T Failing<T>(T port)
                 where T : class
                 => PortProxy<T>.Create(
-                    port, _ => ++writes == at && !afterwards ? throw new StoreUnavailableException("down") : Task.CompletedTask,
+                    port, _ => ++writes == at && !afterwards ? throw new UnavailableException("down") : Task.CompletedTask,
                     () =>
                     {
                         if (writes == at && afterwards)
-                            throw new StoreUnavailableException("lost");
+                            throw new UnavailableException("lost");
                     });
         }
     }

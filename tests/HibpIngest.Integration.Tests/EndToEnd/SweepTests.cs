@@ -63,8 +63,8 @@ public sealed class SweepTests
         clock.Advance(TimeSpan.FromHours(1));
         // A crashed process doesn't release its lock.
         var dying = new HookedPorts((_, what) => what is nameof(ISlices.ListStaleSlicesAsync) or nameof(IDatabaseState.UnlockAsync)
-            ? throw new StoreUnavailableException("gone") : Task.CompletedTask).Wrap(rig.OpenContext());
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => dying.Get<Sweep>().RunAsync(CancellationToken.None));
+            ? throw new UnavailableException("gone") : Task.CompletedTask).Wrap(rig.OpenContext());
+        await Assert.ThrowsAsync<UnavailableException>(() => dying.Get<Sweep>().RunAsync(CancellationToken.None));
 
         await rig.OpenContext().Get<Sweep>().RunAsync(CancellationToken.None);
         Assert.Equal(0, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
@@ -138,7 +138,7 @@ public sealed class SweepTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
-        var hooks = new HookedBlobs(rig.Context.Blobs, () => throw new StoreUnavailableException("the blobs are down"));
+        var hooks = new HookedBlobs(rig.Context.Blobs, () => throw new UnavailableException("the blobs are down"));
         await (rig.Context with { Blobs = hooks }).Get<DroppedBreaches>().IngestAsync("X.zip", CancellationToken.None);
         Assert.Equal(LoadState.Ingesting, (await rig.LoadAsync(1)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
@@ -304,7 +304,7 @@ public sealed class SweepTests
 
     private sealed class DownTable : FaultyTable
     {
-        protected override Exception Fault() => new StoreUnavailableException("the table is down");
+        protected override Exception Fault() => new UnavailableException("the table is down");
     }
 
     private sealed class BrokenTable : FaultyTable

@@ -248,7 +248,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await rig.Stores.Blobs.WriteAsync(
             overlay, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.AnyVersion, None);
         var late = await appends.SendAsync(random, [0x00000], rows: 1);
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.WorkAsync());
+        await Assert.ThrowsAsync<UnavailableException>(() => appends.WorkAsync());
 
         // Two hours later the oldest ids can't be sent again and are forgotten; those of unfinished transactions are kept.
         var time = new TestClock();
@@ -322,7 +322,7 @@ public sealed class AppendTests(ITestOutputHelper output)
             "two", rig.Folder, (_, _) => throw new ProcessEndedException(), null, null, None));
         var waits = await appends.SendAsync(random, Prefixes, rows: 20);
         var body = Assert.Single(await appends.ClaimAsync());
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => appends.NewHandler().RunAsync(body, None));
+        await Assert.ThrowsAsync<UnavailableException>(() => appends.NewHandler().RunAsync(body, None));
         Assert.Null((await appends.FindAsync(waits))!.Release);
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => RunAsync(repack, "three"));
         Assert.Contains("--release two", error.Message, StringComparison.Ordinal);
@@ -445,7 +445,7 @@ public sealed class AppendTests(ITestOutputHelper output)
         await appends.SendAsync(random, prefixes, rows: 400);
         await appends.WorkAsync();
         failures = 3;
-        await Assert.ThrowsAsync<StoreUnavailableException>(() => purge.RunAsync(None));
+        await Assert.ThrowsAsync<UnavailableException>(() => purge.RunAsync(None));
         await purge.RunAsync(None);
         await purge.RunAsync(None);
         var expected = appends.Ranges().Where(one => one.Prefix >= 0x20000).SelectMany(one => one.Mode == HashMode.Sha1

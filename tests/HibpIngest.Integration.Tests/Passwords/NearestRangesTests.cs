@@ -177,7 +177,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
             await foreach (var name in one.Stores.Blobs.ListAsync("releases/", None))
                 await one.Stores.Blobs.DeleteAsync(name, None);
         }
-        await Assert.ThrowsAnyAsync<StoreUnavailableException>(async () => await ranges.FindAsync(HashMode.Sha1, prefix, None));
+        await Assert.ThrowsAnyAsync<UnavailableException>(async () => await ranges.FindAsync(HashMode.Sha1, prefix, None));
     }
 
     [Fact]

@@ -136,7 +136,7 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
                 Assert.Equal(
                     [(last + 1, 1_500), (last + 1_501, 1_500), (last + 3_001, 1_000)], slices.Select(slice => (slice.First, slice.Count)));
             }
-            catch (StoreUnavailableException) when (++outages < 10)
+            catch (UnavailableException) when (++outages < 10)
             {
                 // The dispatcher would redeliver the message.
             }

@@ -60,10 +60,10 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
         var lost = NextIsLost;
         NextIsLost = null;
         if (lost == false)
-            throw new StoreUnavailableException("the request was lost");
+            throw new UnavailableException("the request was lost");
         var appended = await blobs.AppendAsync(name, position, block, cancellationToken);
         Interlocked.Increment(ref _appends);
-        return lost is null ? appended : throw new StoreUnavailableException("the answer was lost");
+        return lost is null ? appended : throw new UnavailableException("the answer was lost");
     }
 
     public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken) =>
@@ -98,6 +98,6 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
         if (!IsDown)
             return;
         Interlocked.Increment(ref _tried);
-        throw new StoreUnavailableException("the store is down");
+        throw new UnavailableException("the store is down");
     }
 }

@@ -102,9 +102,9 @@ public abstract class AccountTableContract
         await table.UpsertAsync("example.org", 17, "anna");
         await table.UpsertAsync("example.org", 170, "anna", "bert");
 
-        Assert.Equal(1151, await table.WalkAsync(17));
+        Assert.Equal(1151, await table.RemoveMarkFromTableAsync(17));
 
-        Assert.Equal(0, await table.WalkAsync(17));
+        Assert.Equal(0, await table.RemoveMarkFromTableAsync(17));
         Assert.Equal(aliases[..100], await ListAsync(table, "example.com", 1));
         Assert.Empty(await ListAsync(table, "example.com", 17));
         Assert.Equal([170], await reads.GetMarksAsync(new Account("anna", "example.org"), 300, CancellationToken.None));
@@ -148,7 +148,7 @@ public abstract class AccountTableContract
     }
 
     [Fact]
-    public async Task Parts_of_a_walk_cover_every_domain()
+    public async Task Parts_of_a_scan_cover_every_domain()
     {
         var (table, reads) = await NewTableAsync();
         string[] domains =
@@ -159,7 +159,7 @@ public abstract class AccountTableContract
             await table.UpsertAsync(domain, 260, "anna", "bert");
             await table.UpsertAsync(domain, 3, "bert");
         }
-        Assert.Equal(2 * domains.Length, await table.WalkAsync(260));
+        Assert.Equal(2 * domains.Length, await table.RemoveMarkFromTableAsync(260));
         foreach (var domain in domains)
         {
             Assert.Empty(await reads.GetMarksAsync(new Account("anna", domain), 260, CancellationToken.None));
@@ -202,7 +202,7 @@ public abstract class AccountTableContract
             await table.UpsertAsync("example.com", 1, chunk);
         await Task.WhenAll(
             table.RemoveMarkAsync("example.com", aliases, 1, CancellationToken.None),
-            table.WalkAsync(1),
+            table.RemoveMarkFromTableAsync(1),
             Task.WhenAll(
                 aliases.Chunk(25).SelectMany(chunk => new[] { 2, 3 }.Select(mark => table.UpsertAsync("example.com", mark, chunk)))));
         foreach (var alias in aliases)
@@ -242,11 +242,11 @@ public abstract class AccountTableContract
     }
 }
 
-/// <summary>Upserts from strings, and walks over the whole table.</summary>
+/// <summary>Upserts from strings, and scans of the whole table.</summary>
 internal static class AccountTableExtensions
 {
     /// <summary>Removes a mark from the whole table; returns how many entities were changed.</summary>
-    public static async Task<int> WalkAsync(this IAccountTable table, int mark)
+    public static async Task<int> RemoveMarkFromTableAsync(this IAccountTable table, int mark)
     {
         var changed = 0;
         for (var part = 0; part < IAccountTable.Parts; part++)

@@ -106,7 +106,7 @@ public abstract class RangeTableContract
     }
 
     [Fact]
-    public async Task Parts_of_a_walk_remove_the_mark_from_every_hash_and_keep_others()
+    public async Task Parts_of_a_scan_remove_the_mark_from_every_hash_and_keep_others()
     {
         var table = await NewTableAsync();
         string[] hashes = [.. Enumerable.Range(0, 300).Select(i => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes($"{i}"))))];

@@ -37,10 +37,10 @@ public abstract class StoreRegisterContract
             "bb22", "web-2", 1, "sweep", "1.0 (abc)", at, at.AddMinutes(3),
             [new BlockedTask(7, "breach-mail", "the server says: \"no\"", at.AddMinutes(4)), new BlockedTask(0, "sweep", "down", at)]);
         Assert.Empty(await register.ListHeartbeatsAsync(CancellationToken.None));
-        await register.PutHeartbeatAsync(one, CancellationToken.None);
-        await register.PutHeartbeatAsync(other, CancellationToken.None);
+        register.PutHeartbeat(one, CancellationToken.None);
+        register.PutHeartbeat(other, CancellationToken.None);
         var later = one with { SeenAt = at.AddHours(1), Troubles = other.Troubles };
-        await register.PutHeartbeatAsync(later, CancellationToken.None);
+        register.PutHeartbeat(later, CancellationToken.None);
         var heartbeats = await register.ListHeartbeatsAsync(CancellationToken.None);
         Assert.Equal(["bb22", "aa11"], heartbeats.Select(heartbeat => heartbeat.Host));
         foreach (var (expected, heartbeat) in new[] { other, later }.Zip(heartbeats))

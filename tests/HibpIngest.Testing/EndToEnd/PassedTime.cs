@@ -38,7 +38,7 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
     public async Task MissHeartbeatAsync(int killed)
     {
         var last = await FindHeartbeatAsync(killed);
-        await _account.Heartbeats.PutHeartbeatAsync(
+        _account.Heartbeats.PutHeartbeat(
             last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
     }
 

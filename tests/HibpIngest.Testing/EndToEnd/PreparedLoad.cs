@@ -97,7 +97,7 @@ internal static class PreparedLoad
     }
 
     /// <summary>Runs a slice without a queue.</summary>
-    /// <exception cref="StoreUnavailableException">The table throttles; the slice was released.</exception>
+    /// <exception cref="UnavailableException">The table throttles; the slice was released.</exception>
     public static async Task RunAsync(this UpsertSlice stage, Slice slice, CancellationToken cancellationToken = default)
     {
         await using var run = await stage.ClaimAsync(
@@ -108,7 +108,7 @@ internal static class PreparedLoad
         {
             await stage.RunAsync(run, cancellationToken);
         }
-        catch (StoreUnavailableException e)
+        catch (UnavailableException e)
         {
             await stage.ReleaseAsync(run, e);
             throw;

@@ -51,7 +51,7 @@ internal static class ThrottledUpsert
                     {
                         await stage.RunAsync(slice);
                     }
-                    catch (StoreUnavailableException)
+                    catch (UnavailableException)
                     {
                         Interlocked.Increment(ref deferred);
                         queue.Enqueue(slice);

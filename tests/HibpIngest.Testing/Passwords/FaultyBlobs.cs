@@ -113,7 +113,7 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     {
         var number = Interlocked.Increment(ref _calls);
         if (IsDown?.Invoke() == true)
-            throw new StoreUnavailableException("simulated outage");
+            throw new UnavailableException("simulated outage");
         if (FailsFrom == 0 || number < FailsFrom)
             return await call();
         if (number == FailsFrom && LosesOnlyFirstResponse)

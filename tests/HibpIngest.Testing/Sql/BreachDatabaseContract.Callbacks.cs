@@ -52,7 +52,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty((await Database.RecordCallSliceAsync(load.Id, 3, new Dictionary<int, int>(), None))!);
         calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
         Assert.Equal(
-            (true, 8L, 0L, 8L, 0L, null), (calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Dead, calls.Error));
+            (true, 8L, 0L, 8L, 0L, null), (calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Abandoned, calls.Error));
         Assert.Equal(4, await CountAsync("callbacks"));
     }
 
@@ -151,22 +151,22 @@ public abstract partial class BreachDatabaseContract
             await Database.RecordCallSliceAsync(load, slice, new Dictionary<int, int> { [Client] = 10 }, None);
         // One delivery's calls fail, while others of the client are accepted.
         await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers: true);
-        Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
+        Assert.Equal((29L, 0L), await OpenAndAbandonedAsync(load));
         await FailForAsync(TimeSpan.FromHours(2), load, 1, answers: true);
-        Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
+        Assert.Equal((20L, 9L), await OpenAndAbandonedAsync(load));
         var summary = Assert.Single(await Database.ListCallbacksAsync(None));
         Assert.Equal(
             (Client, "Adobe", 20L, 9L, 1L, 0L, "it answered 500"),
-            (summary.Client, summary.Breach, summary.Open, summary.Dead, summary.Answered, summary.Dropped, summary.Error));
+            (summary.Client, summary.Breach, summary.Open, summary.Abandoned, summary.Answered, summary.Dropped, summary.Error));
 
         // The client accepts nothing: everything recorded that long ago is given up, tried or not.
         var next = await SendAsync(Numbered(3), "Bold");
         await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
         await Database.RecordCallSliceAsync(next, 1, new Dictionary<int, int> { [Client] = 5 }, None);
         await FailForAsync(GiveUpAfter - TimeSpan.FromHours(3), load, 2, answers: false);
-        Assert.Equal((20L, 9L), await OpenAndDeadAsync(load));
+        Assert.Equal((20L, 9L), await OpenAndAbandonedAsync(load));
         await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
-        Assert.Equal(((0L, 29L), (5L, 0L)), (await OpenAndDeadAsync(load), await OpenAndDeadAsync(next)));
+        Assert.Equal(((0L, 29L), (5L, 0L)), (await OpenAndAbandonedAsync(load), await OpenAndAbandonedAsync(next)));
         Assert.False((await Database.GetLoadAsync(load, None))!.AwaitsCalls);
 
         // The client had also requested a pause, which the operator's retry ends.
@@ -176,7 +176,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(Lease, (await Database.TryBeginTurnAsync(Client, Me, Lease, None))!.Pause);
         Assert.Equal(0, await Database.RetryDeliveriesAsync(Client, "Nothing", None));
         Assert.Equal(29, await Database.RetryDeliveriesAsync(Client, "adobe", None));
-        Assert.Equal((29L, 0L), await OpenAndDeadAsync(load));
+        Assert.Equal((29L, 0L), await OpenAndAbandonedAsync(load));
         Assert.Equal(new CallbackTurn(0, null), await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         Assert.All(await Database.ListDueDeliveriesAsync(Client, 9, None), one => Assert.Equal(0, one.Deferrals));
         await RecordAsync(Result(load, 3, 4));
@@ -185,7 +185,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((4, 30L), await DroppedAsync(Client, withOpen: true));
         Assert.Equal((0, 0L), await DroppedAsync(null, withOpen: true));
         summary = Assert.Single(await Database.ListCallbacksAsync(None), one => one.Breach == "Adobe");
-        Assert.Equal((0L, 0L, 5L, 25L), (summary.Open, summary.Dead, summary.Answered, summary.Dropped));
+        Assert.Equal((0L, 0L, 5L, 25L), (summary.Open, summary.Abandoned, summary.Answered, summary.Dropped));
     }
 
     [Theory]
@@ -202,9 +202,9 @@ public abstract partial class BreachDatabaseContract
             await FailForAsync(GiveUpAfter - TimeSpan.FromHours(1), load, 1, answers);
             Time.Advance(TimeSpan.FromDays(30));
         }
-        Assert.Equal(0L, (await OpenAndDeadAsync(load)).Dead);
+        Assert.Equal(0L, (await OpenAndAbandonedAsync(load)).Abandoned);
         await FailForAsync(GiveUpAfter + TimeSpan.FromHours(1), load, 1, answers);
-        Assert.Equal(answers ? 9L : 19L, (await OpenAndDeadAsync(load)).Dead);
+        Assert.Equal(answers ? 9L : 19L, (await OpenAndAbandonedAsync(load)).Abandoned);
     }
 
     [Fact]
@@ -217,7 +217,7 @@ public abstract partial class BreachDatabaseContract
             await FailForAsync(GiveUpAfter - TimeSpan.FromHours(2), load, 1, answers: true, answered);
             Assert.InRange((await Database.ListDueDeliveriesAsync(Client, 1, None))[0].Deferrals, 60, 72);
         }
-        Assert.Equal((5L, 0L), await OpenAndDeadAsync(load));
+        Assert.Equal((5L, 0L), await OpenAndAbandonedAsync(load));
         // Calls that weren't tried yet are due at once.
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
         await RecordAsync(Result(load, 1, 5) with { Error = "it answered 500" });
@@ -229,7 +229,7 @@ public abstract partial class BreachDatabaseContract
         await RecordAsync(Result(load, 1, 7));
         await Database.EndTurnAsync(Client, Me, Accepted, GiveUpAfter, Lease, None);
         await FailForAsync(TimeSpan.FromHours(3), load, 1, answers: true, 7);
-        Assert.Equal((3L, 0L), await OpenAndDeadAsync(load));
+        Assert.Equal((3L, 0L), await OpenAndAbandonedAsync(load));
     }
 
     [Fact]
@@ -304,8 +304,8 @@ public abstract partial class BreachDatabaseContract
         }
     }
 
-    private async Task<(long Open, long Dead)> OpenAndDeadAsync(LoadId load) =>
-        (await Database.GetLoadAsync(load, None))!.Calls is { } calls ? (calls.Open, calls.Dead) : default;
+    private async Task<(long Open, long Abandoned)> OpenAndAbandonedAsync(LoadId load) =>
+        (await Database.GetLoadAsync(load, None))!.Calls is { } calls ? (calls.Open, calls.Abandoned) : default;
 
     private async Task<(int Deliveries, long Calls)> DroppedAsync(int? client, bool withOpen)
     {

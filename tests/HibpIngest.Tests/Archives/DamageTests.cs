@@ -107,7 +107,7 @@ public sealed class DamageTests(ITestOutputHelper output)
     [
         new IOException("the network"),
         new EndOfStreamException("the network, early"),
-        new StoreUnavailableException("down"),
+        new UnavailableException("down"),
         new BlobSupersededException("Adobe.zip"),
         new OperationCanceledException(),
     ];

@@ -138,7 +138,7 @@ public sealed class TableFaultTests
         Assert.Equal(3, server.Requests.Count);
 
         lost = int.MaxValue;
-        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, aliases));
+        var error = await Assert.ThrowsAsync<UnavailableException>(() => store.Table.UpsertAsync("example.com", 1, aliases));
         Assert.StartsWith($"upsert of {aliases.Length} account", error.Message, StringComparison.Ordinal);
     }
 
@@ -234,7 +234,7 @@ public sealed class TableFaultTests
         ];
         foreach (var call in calls)
         {
-            var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
+            var error = await Assert.ThrowsAsync<UnavailableException>(call);
             Assert.EndsWith("failed: no connection (ConnectionRefused)", error.Message, StringComparison.Ordinal);
         }
     }
@@ -254,7 +254,7 @@ public sealed class TableFaultTests
                 200)
             };
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, options);
-        var error = await Assert.ThrowsAsync<StoreUnavailableException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        var error = await Assert.ThrowsAsync<UnavailableException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.Equal("upsert of 2 accounts failed: no response in time", error.Message);
         await over.CancelAsync();
     }
@@ -276,7 +276,7 @@ public sealed class TableFaultTests
             AppendTimeout = TimeSpan.FromMinutes(1),
         });
         var append = store.AccessLog.AppendAsync("2026112304/a.log", 0, new byte[128], CancellationToken.None);
-        await Assert.ThrowsAsync<StoreUnavailableException>(
+        await Assert.ThrowsAsync<UnavailableException>(
             () => store.Blobs.FindAsync("a", CancellationToken.None).WaitAsync(TimeSpan.FromSeconds(30)));
         Assert.False(append.IsCompleted);
         readEnded.SetResult();
@@ -295,7 +295,7 @@ public sealed class TableFaultTests
             context.Response.StatusCode = 202;
             await context.Response.Body.WriteAsync(Encoding.UTF8.GetBytes(answer));
         });
-        var error = await Assert.ThrowsAsync<StoreUnavailableException>(
+        var error = await Assert.ThrowsAsync<UnavailableException>(
             () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.StartsWith(
             "upsert of 2 accounts failed: the response is not from the table service", error.Message, StringComparison.Ordinal);

@@ -40,14 +40,14 @@ public sealed class TokenTests
         tokens.Fails = true;
         foreach (var call in Calls(store))
         {
-            var error = await Assert.ThrowsAsync<StoreUnavailableException>(call);
+            var error = await Assert.ThrowsAsync<UnavailableException>(call);
             Assert.Contains(
                 "no token for the storage account at present (the metadata service does not answer)", error.Message,
                 StringComparison.Ordinal);
         }
         // And back to normal.
         tokens.Fails = false;
-        Assert.IsNotType<StoreUnavailableException>(await Record.ExceptionAsync(Calls(store)[0]));
+        Assert.IsNotType<UnavailableException>(await Record.ExceptionAsync(Calls(store)[0]));
     }
 
     [Theory]

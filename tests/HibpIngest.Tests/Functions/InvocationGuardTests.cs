@@ -17,7 +17,7 @@ public sealed class InvocationGuardTests
 
     public static TheoryData<Exception, string> Thrown => new()
     {
-        { new StoreUnavailableException("the store\r\nis down"), "UpsertSlice failed: the store is down" },
+        { new UnavailableException("the store\r\nis down"), "UpsertSlice failed: the store is down" },
         { new InvalidOperationException(Address), "UpsertSlice failed: unexpected InvalidOperationException" },
         { new AggregateException(new IOException(Address)), "UpsertSlice failed: unexpected AggregateException" },
         // The worker doesn't respond after a fatal exception, and its host would wait forever.

@@ -29,8 +29,6 @@ public sealed class HeartbeatSenderTests
             throw new OutOfMemoryException();
         }
 
-        public Task PutHeartbeatAsync(Heartbeat sign, CancellationToken cancellationToken) => throw new NotSupportedException();
-
         public Task<IReadOnlyList<Heartbeat>> ListHeartbeatsAsync(CancellationToken cancellationToken) => throw new NotSupportedException();
 
         public Task RemoveHeartbeatAsync(string host, CancellationToken cancellationToken) => throw new OutOfMemoryException();

@@ -19,7 +19,7 @@ public sealed class HostServicesTests
         foreach (var service in services.Where(service => !service.ServiceType.IsGenericTypeDefinition && !service.IsKeyedService))
             Assert.NotNull(provider.GetRequiredService(service.ServiceType));
         Assert.Same(provider.GetRequiredService<IBreachDatabase>(), provider.GetRequiredService<ILoads>());
-        Assert.Same(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IStoreMarks>());
+        Assert.Same(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IWorkRegister>());
         Assert.NotSame(provider.GetRequiredService<IStoreRegister>(), provider.GetRequiredService<IHeartbeats>());
     }
 

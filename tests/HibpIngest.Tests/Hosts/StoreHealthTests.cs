@@ -17,7 +17,7 @@ public sealed class StoreHealthTests
         health.Down("breach-mail", Reason("receiving"), Pause);
         health.Down("sweep", Reason("listing"), Pause);
         Assert.Equal(EventIds.StoreHealthDown, Assert.Single(log.Lines).Event);
-        health.Down("scan", new StoreUnavailableException("the database doesn't answer"), Pause);
+        health.Down("scan", new UnavailableException("the database doesn't answer"), Pause);
         Assert.Equal(2, log.Lines.Count);
         health.Up("sweep");
         health.Up("scan");
@@ -49,5 +49,5 @@ public sealed class StoreHealthTests
         Assert.Empty(blockedWork.List());
     }
 
-    private static StoreUnavailableException Reason(string what) => new(what, "no connection");
+    private static UnavailableException Reason(string what) => new(what, "no connection");
 }

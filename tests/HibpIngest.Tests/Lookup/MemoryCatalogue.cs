@@ -54,7 +54,7 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
             await Gate.WaitAsync(cancellationToken);
         }
         if (IsDown)
-            throw new StoreUnavailableException("blobs are down");
+            throw new UnavailableException("blobs are down");
         if (!_blobs.TryGetValue(name, out var blob))
             return null;
         var (bytes, etag) = (blob.Bytes, $"\"{blob.Writes}\"");

@@ -226,7 +226,7 @@ public sealed class SmtpSenderTests
             };
         await using var sender = new SmtpSender(Server(server, SmtpTls.None, "ann@example.com", "secret"), TimeProvider.System);
 
-        await RefusesAsync<StoreUnavailableException>(sender, answer[..9]);
+        await RefusesAsync<UnavailableException>(sender, answer[..9]);
         await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(2, Assert.Single(server.Mails).Session);
@@ -273,7 +273,7 @@ public sealed class SmtpSenderTests
             };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, trusted: certificate), TimeProvider.System);
 
-        await RefusesAsync<StoreUnavailableException>(sender, "");
+        await RefusesAsync<UnavailableException>(sender, "");
         await sender.SendAsync(Mail("again\r\n"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(2, Assert.Single(server.Mails).Session);
@@ -288,7 +288,7 @@ public sealed class SmtpSenderTests
         var notification = new Notification { Id = 9, Number = 1, Email = "ann@example.com", Accounts = 1 };
         var breach = new Breach { Name = "Adobe", Metadata = new BreachMetadata() };
 
-        await Assert.ThrowsAsync<StoreUnavailableException>(
+        await Assert.ThrowsAsync<UnavailableException>(
             () => sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch), default)
             .WaitAsync(TestTimeout));
         await sender.SendAsync(composer.Compose(notification, breach, null, complete: true, DateTimeOffset.UnixEpoch.AddHours(1)), default)
@@ -326,7 +326,7 @@ public sealed class SmtpSenderTests
         };
         await using var sender = new SmtpSender(Server(server, SmtpTls.StartTls, "ann@example.com", "secret", certificate), time);
 
-        var sending = RefusesAsync<StoreUnavailableException>(sender, $"did not respond to {named} within {seconds} s");
+        var sending = RefusesAsync<UnavailableException>(sender, $"did not respond to {named} within {seconds} s");
         await silence.Task.WaitAsync(TestTimeout);
         time.Advance(TimeSpan.FromSeconds(seconds - 1));
         Assert.False(sending.IsCompleted);
@@ -359,9 +359,9 @@ public sealed class SmtpSenderTests
                 CommandTimeout = TimeSpan.FromHours(1)
             }, time);
 
-        var sending = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
+        var sending = RefusesAsync<UnavailableException>(sender, "within 240 s in all");
         await silence.Task.WaitAsync(TestTimeout);
-        var waiting = RefusesAsync<StoreUnavailableException>(sender, "within 240 s in all");
+        var waiting = RefusesAsync<UnavailableException>(sender, "within 240 s in all");
         time.Advance(TimeSpan.FromSeconds(239));
         Assert.False(sending.IsCompleted || waiting.IsCompleted);
         await time.AdvanceUntilAsync(Task.WhenAll(sending, waiting), TimeSpan.FromSeconds(240)).WaitAsync(TestTimeout);
@@ -388,7 +388,7 @@ public sealed class SmtpSenderTests
             await using var server = new SmtpTestServer { Script = step => step.Name == at ? SmtpAnswer.Raw(garbage) : null };
             await using var sender = NotificationSenders.Create(server.Setting);
 
-            await RefusesAsync<StoreUnavailableException>(sender, "not SMTP");
+            await RefusesAsync<UnavailableException>(sender, "not SMTP");
         }
     }
 
@@ -401,7 +401,7 @@ public sealed class SmtpSenderTests
             await using var server = new SmtpTestServer { Script = step => step.Name == "EHLO" ? SmtpAnswer.Raw(answer) : null };
             await using var sender = NotificationSenders.Create(server.Setting);
 
-            await RefusesAsync<StoreUnavailableException>(sender, "not SMTP");
+            await RefusesAsync<UnavailableException>(sender, "not SMTP");
         }
     }
 
@@ -437,7 +437,7 @@ public sealed class SmtpSenderTests
     }
 
     [Theory]
-    [InlineData("MAIL", "451 4.3.0 not now", typeof(StoreUnavailableException), 2)]
+    [InlineData("MAIL", "451 4.3.0 not now", typeof(UnavailableException), 2)]
     [InlineData("RCPT", "550 5.1.1 ann@example.com is nobody", typeof(RecipientUnknownException), 1)]
     [InlineData("RCPT", "450 4.2.1 ann@example.com is busy", typeof(RecipientDeferredException), 1)]
     public async Task Refusal_by_a_server_with_many_extensions_is_classified_the_same(string at, string answer, Type expected, int session)
@@ -641,7 +641,7 @@ public sealed class SmtpSenderTests
         }
         await using var sender = NotificationSenders.Create($"smtp://127.0.0.1:{port}?tls=none");
 
-        await RefusesAsync<StoreUnavailableException>(sender, "ConnectionRefused");
+        await RefusesAsync<UnavailableException>(sender, "ConnectionRefused");
     }
 
     [Fact]

@@ -13,7 +13,6 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long sta
     /// <summary>First 8 bytes of the key's SHA-256; 0 if no key was sent.</summary>
     public ulong Key { get; private set; }
 
-    /// <summary>True if the request is logged, so that its response may be sent.</summary>
     public bool IsRecorded { get; private set; }
 
     /// <returns>Null if there is no access log.</returns>
@@ -27,7 +26,6 @@ internal sealed class RequestEntry(RequestLog log, HttpContext context, long sta
     }
 
     /// <summary>Holds back the response until the request is logged, if its route requires that.</summary>
-    /// <param name="route">The matched route; null if none matched.</param>
     public void Gate(ApiRoute? route)
     {
         if (route?.IsLoggedFirst != true && (!log.IsAllDurable || route?.IsProbe == true))

@@ -4,7 +4,6 @@ namespace HibpIngest.Api.AccessLog.Requests;
 
 internal sealed class RequestLog
 {
-    /// <summary>Logged in place of a template if no route matched.</summary>
     public const string NoRoute = "(none)";
 
     private readonly IAccessLog _log;

@@ -58,7 +58,7 @@ public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, 
         EventIds.RollUpAccessCounted, LogLevel.Information, "access log blob {Blob}: counted ({Requests} requests in {Rows} rows)")]
     private partial void LogCounted(string blob, long requests, int rows);
 
-    /// <summary>The key of a count. The hour is counted from 1970.</summary>
+    /// <summary>The hour is counted from 1970.</summary>
     private readonly record struct Counted(long Hour, string Route, ushort Status, ulong Key);
 
     private struct Count

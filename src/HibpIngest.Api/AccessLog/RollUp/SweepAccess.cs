@@ -24,7 +24,6 @@ public sealed partial class SweepAccess(
     /// <summary>Time after the end of its hour at which an uncounted blob is logged as an error.</summary>
     public static readonly TimeSpan LateAfter = TimeSpan.FromDays(1);
 
-    // The end frame for blobs of other processes.
     private static readonly byte[] End = AccessFrame.End(Guid.Empty);
 
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -32,7 +31,6 @@ public sealed partial class SweepAccess(
         var (late, refused, reason) = (0, 0, "");
         await foreach (var listed in blobs.ListAsync(cancellationToken))
         {
-            // Other blobs are ignored.
             if (AccessBlobName.HourOf(listed.Name) is not { } hour)
                 continue;
             try
@@ -52,7 +50,6 @@ public sealed partial class SweepAccess(
             LogRefused(refused, reason);
     }
 
-    /// <summary>Takes a blob's next step.</summary>
     /// <returns>True if it is overdue to be counted.</returns>
     private async Task<bool> AdvanceAsync(AccessBlob listed, DateTimeOffset hourEnd, CancellationToken cancellationToken)
     {
@@ -74,7 +71,6 @@ public sealed partial class SweepAccess(
         return now - hourEnd >= LateAfter;
     }
 
-    /// <summary>Seals a blob of a dead process.</summary>
     /// <returns>The blob with its new state; null if there is nothing left to do.</returns>
     private async Task<AccessBlob?> EndAsync(AccessBlob blob, CancellationToken cancellationToken)
     {

@@ -14,6 +14,5 @@ internal sealed class DropReader(IPasswordDrops drops, DroppedPasswords file)
     }
 }
 
-/// <summary>A dropped file was replaced or deleted while this version of it was being read (If-Match failed).</summary>
 internal sealed class FileReplacedException()
     : HibpException("a dropped file was replaced or deleted while it was being read; the current version is imported instead");

@@ -83,7 +83,7 @@ public sealed class ImportGroup(IPasswordBlobs blobs, IPasswordDrops drops, Impo
                 return;
             }
         }
-        throw new StoreUnavailableException(
+        throw new UnavailableException(
             $"pack {message.Group:X2} of release {release.Name}: other workers changed it in each of {MaxRounds} attempts");
     }
 

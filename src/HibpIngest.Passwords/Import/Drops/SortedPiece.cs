@@ -1,6 +1,5 @@
 namespace HibpIngest.Passwords.Import.Drops;
 
-/// <summary>The lines of one group of a sorted text; checks that all belong to the group and are in order.</summary>
 internal sealed class SortedPiece(DropReader text, HashMode mode, int group, long begin, long end)
 {
     // One block is read while another is processed.

@@ -74,11 +74,8 @@ internal sealed class SortedText(DropReader text)
         return found;
     }
 
-    /// <summary>Returns the first line that begins after one position and before another.</summary>
-    /// <returns>Null if there is none.</returns>
     private async Task<(long Start, int Group)?> FirstAfterAsync(long offset, long stop, CancellationToken cancellationToken)
     {
-        // Skip the rest of the line at that position.
         var bytes = await ReadAsync(offset, SampleBytes, cancellationToken);
         if (LineEnds.Find(bytes.Span, offset + bytes.Length == text.Length, crEnds: true) is not { } rest)
             throw TooLong(offset);
@@ -87,7 +84,6 @@ internal sealed class SortedText(DropReader text)
         return null;
     }
 
-    /// <summary>Lists where non-empty lines begin, and their groups, from one position up to another.</summary>
     /// <param name="bytes">Bytes that were read there already.</param>
     private async IAsyncEnumerable<(long Start, int Group)> LinesAsync(
         long at, long stop, int minRead, [EnumeratorCancellation] CancellationToken cancellationToken, ReadOnlyMemory<byte> bytes = default)

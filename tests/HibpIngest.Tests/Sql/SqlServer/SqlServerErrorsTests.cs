@@ -45,10 +45,10 @@ public sealed class SqlServerErrorsTests
     [InlineData(10053)]
     [InlineData(10054)]
     public void Transient_errors_are_retried(int number) =>
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
+        Classified<UnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number));
 
     [Theory]
-    [InlineData(1205, typeof(StoreUnavailableException))]
+    [InlineData(1205, typeof(UnavailableException))]
     [InlineData(2627, typeof(InvalidOperationException))]
     [InlineData(2601, typeof(InvalidOperationException))]
     [InlineData(547, typeof(InvalidOperationException))]
@@ -74,7 +74,7 @@ public sealed class SqlServerErrorsTests
     [InlineData(4060)]
     [InlineData(3906)]
     public void Refusal_after_a_successful_open_is_transient(int number) =>
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number), Stage.Opening, opened: true);
+        Classified<UnavailableException>(FailureKind.Transient, DriverErrors.Sql(Quoting, number), Stage.Opening, opened: true);
 
     [Theory]
     [InlineData(1105)]
@@ -89,24 +89,24 @@ public sealed class SqlServerErrorsTests
         var lost = DriverErrors.Sql(
             "A transport-level error", new IOException("broken", new SocketException((int)SocketError.ConnectionReset)), 0);
         Assert.Contains(
-            "ConnectionReset", Classified<StoreUnavailableException>(FailureKind.Transient, lost, broken: true).Message,
+            "ConnectionReset", Classified<UnavailableException>(FailureKind.Transient, lost, broken: true).Message,
             StringComparison.Ordinal);
-        Classified<StoreUnavailableException>(FailureKind.InDoubt, lost, Stage.Committing, broken: true);
-        Classified<StoreUnavailableException>(
+        Classified<UnavailableException>(FailureKind.InDoubt, lost, Stage.Committing, broken: true);
+        Classified<UnavailableException>(
             FailureKind.Transient, DriverErrors.Invalid("BeginExecuteReader requires an open and available Connection"), broken: true);
-        Classified<StoreUnavailableException>(
+        Classified<UnavailableException>(
             FailureKind.Transient, DriverErrors.Invalid("Timeout expired. All pooled connections were in use"), Stage.Opening);
-        Classified<StoreUnavailableException>(FailureKind.InDoubt, DriverErrors.Sql("Execution Timeout Expired", -2), Stage.Committing);
+        Classified<UnavailableException>(FailureKind.InDoubt, DriverErrors.Sql("Execution Timeout Expired", -2), Stage.Committing);
     }
 
     [Fact]
     public void Timeout_is_transient_only_while_opening()
     {
-        Classified<StoreUnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
-        Classified<StoreUnavailableException>(
+        Classified<UnavailableException>(FailureKind.TimedOut, DriverErrors.Sql("Execution Timeout Expired", -2));
+        Classified<UnavailableException>(
             FailureKind.TimedOut, DriverErrors.Invalid(
                 "Cannot access destination table 'dbo.rows'", DriverErrors.Sql("Execution Timeout Expired", -2)));
-        Classified<StoreUnavailableException>(FailureKind.Transient, DriverErrors.Sql("Connection Timeout Expired", -2), Stage.Opening);
+        Classified<UnavailableException>(FailureKind.Transient, DriverErrors.Sql("Connection Timeout Expired", -2), Stage.Opening);
     }
 
     [Fact]
@@ -120,14 +120,14 @@ public sealed class SqlServerErrorsTests
             "az login",
             Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening).Message,
             StringComparison.Ordinal);
-        Classified<StoreUnavailableException>(
+        Classified<UnavailableException>(
             FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
         // The driver wraps an exception of its token callback in an error of the class that ends a connection; its
         // own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
         Classified<StoreRefusedException>(FailureKind.Final, wrapped, Stage.Opening, broken: true);
-        Classified<StoreUnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
-        Classified<StoreUnavailableException>(
+        Classified<UnavailableException>(FailureKind.Transient, wrapped, Stage.Opening, broken: true, opened: true);
+        Classified<UnavailableException>(
             FailureKind.Transient, DriverErrors.Sql("canceled", new TaskCanceledException(), 0), Stage.Opening, broken: true);
         Assert.Contains("ICU", Classified<StoreRefusedException>(FailureKind.Final, new NotSupportedException("Globalization Invariant "
             + "Mode is not supported."), Stage.Opening).Message, StringComparison.Ordinal);

@@ -1,7 +1,7 @@
 namespace HibpIngest.Stores;
 
-/// <summary>Marks of open loads, of loaded blob versions and of a stale catalogue, without access to the database.</summary>
-public interface IStoreMarks
+/// <summary>Records open loads, received blob versions and a stale catalogue, readable without waking the database.</summary>
+public interface IWorkRegister
 {
     /// <summary>Marks a load as open. Repeating it gives the mark a new version.</summary>
     Task MarkOpenAsync(LoadId load, CancellationToken cancellationToken);
