@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
 using HibpIngest.Api.Endpoints;

@@ -2,7 +2,6 @@ using System.Buffers;
 using System.Buffers.Binary;
 using System.Buffers.Text;
 using System.Security.Cryptography;
-using System.Text;
 
 namespace HibpIngest;
 

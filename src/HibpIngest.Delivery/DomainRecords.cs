@@ -1,5 +1,4 @@
 using System.Net;
-using System.Text;
 using DnsClient;
 using DnsClient.Protocol;
 

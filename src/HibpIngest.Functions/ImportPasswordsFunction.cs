@@ -1,7 +1,3 @@
-using Azure.Storage.Queues.Models;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
-
 namespace HibpIngest.Functions;
 
 /// <summary>Imports one part of a dropped file of Pwned Passwords.</summary>

@@ -1,5 +1,4 @@
 using Azure.Storage.Blobs;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Functions;

@@ -1,7 +1,3 @@
-using Azure.Storage.Queues.Models;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
-
 namespace HibpIngest.Functions;
 
 /// <summary>Writes a load into the journal.</summary>

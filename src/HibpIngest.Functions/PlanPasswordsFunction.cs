@@ -1,6 +1,4 @@
 using Azure.Storage.Blobs;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Passwords.Releases;

@@ -1,7 +1,3 @@
-using Azure.Storage.Queues.Models;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
-
 namespace HibpIngest.Functions;
 
 /// <summary>Resumes loads, and ingests dropped files for which no Event Grid event arrived.</summary>

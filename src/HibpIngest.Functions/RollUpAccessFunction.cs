@@ -1,7 +1,3 @@
-using Azure.Storage.Queues.Models;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
-
 namespace HibpIngest.Functions;
 
 /// <summary>Aggregates a sealed blob of the access log into the usage table.</summary>

@@ -1,5 +1,4 @@
 using System.Collections;
-using System.Globalization;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
 using HibpIngest.People;

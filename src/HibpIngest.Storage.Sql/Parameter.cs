@@ -1,6 +1,5 @@
 using System.Data;
 using System.Security.Cryptography;
-using System.Text;
 
 namespace HibpIngest.Storage.Sql;
 

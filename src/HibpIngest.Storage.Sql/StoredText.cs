@@ -1,6 +1,3 @@
-using System.Text;
-using System.Text.Json;
-
 namespace HibpIngest.Storage.Sql;
 
 /// <summary>The text form of stored values, the same in every database.</summary>

@@ -1,7 +1,5 @@
-using System.Globalization;
 using System.Net.Http.Headers;
 using System.Security.Cryptography;
-using System.Text;
 
 namespace HibpIngest.Benchmarks;
 

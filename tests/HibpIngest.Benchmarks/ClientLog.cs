@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using Azure.Storage.Queues;

@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Benchmarks.Peers;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;

@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using Microsoft.AspNetCore.Http;

@@ -1,6 +1,4 @@
 using System.Diagnostics;
-using System.Text;
-using System.Text.Json;
 using System.Text.Json.Serialization;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Journal.Files;

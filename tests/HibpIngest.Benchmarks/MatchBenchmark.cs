@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text;
 using HibpIngest.Cli.Samples;
 using SQLitePCL;
 using static HibpIngest.Benchmarks.BareSqlite;

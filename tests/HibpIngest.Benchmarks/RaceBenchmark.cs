@@ -1,5 +1,4 @@
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;

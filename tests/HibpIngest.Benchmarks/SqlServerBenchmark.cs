@@ -1,7 +1,5 @@
 using System.Data;
 using System.Diagnostics;
-using System.Globalization;
-using System.Text;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;

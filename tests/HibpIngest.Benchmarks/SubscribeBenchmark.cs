@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;
 using HibpIngest.Storage.Azure;

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.People;
 
 namespace HibpIngest.Api.Endpoints;

@@ -1,5 +1,4 @@
 using System.ComponentModel;
-using System.Globalization;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Api.Subscriptions;
 using Microsoft.Net.Http.Headers;
 

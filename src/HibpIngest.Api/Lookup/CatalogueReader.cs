@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Api.Lookup;
 
 /// <summary>Keeps the catalogue in memory, revalidated every 3 seconds.</summary>

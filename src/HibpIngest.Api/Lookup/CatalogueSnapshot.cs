@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Api.Lookup;
 
 /// <summary>One version of the catalogue: the breaches and their marks.</summary>

@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Api.Lookup;
 
 /// <summary>A breach of the catalogue with its serialised forms.</summary>

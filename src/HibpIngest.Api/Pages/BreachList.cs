@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Api.Pages;
 
 /// <summary>The part of the breaches that a visitor chose by the query of the list's page.</summary>

@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Api.Pages;
 
 internal static class BreachText

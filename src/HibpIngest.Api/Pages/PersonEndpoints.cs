@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.People;
 using Microsoft.AspNetCore.Components;

@@ -1,6 +1,4 @@
 using System.Buffers;
-using System.Globalization;
-using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Ranges;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
 using System.Text.Unicode;
 
 namespace HibpIngest.Api.Requests;

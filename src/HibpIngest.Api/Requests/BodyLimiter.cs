@@ -1,4 +1,3 @@
-using System.Globalization;
 using Microsoft.Net.Http.Headers;
 
 namespace HibpIngest.Api.Requests;

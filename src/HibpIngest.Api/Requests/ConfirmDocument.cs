@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Api.Requests;
 
 internal static class ConfirmDocument

@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Api.Responses;
 
 /// <summary>The response to a health probe: <c>{"status":"healthy"}</c>, or 503 and <c>unhealthy</c>.</summary>

@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Cli.Backups;

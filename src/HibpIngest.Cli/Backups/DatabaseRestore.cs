@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Subscribers;
 using HibpIngest.Storage.Sql.Sqlite;

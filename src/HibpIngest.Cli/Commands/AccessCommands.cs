@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Api.AccessLog.Usage;
 
 namespace HibpIngest.Cli.Commands;

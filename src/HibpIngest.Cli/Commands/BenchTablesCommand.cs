@@ -1,9 +1,6 @@
-using System.Globalization;
 using System.Security.Cryptography;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.TableBench;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;

@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;

@@ -1,7 +1,6 @@
 using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Storage.Sql;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 

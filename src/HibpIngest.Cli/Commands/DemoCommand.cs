@@ -1,6 +1,5 @@
 using System.Net;
 using System.Net.Http.Json;
-using System.Text;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Cli.Samples;
@@ -10,10 +9,8 @@ using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Messaging;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Setup;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Cli.Commands;

@@ -5,7 +5,6 @@ using HibpIngest.Cli.Emulator;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
 using HibpIngest.Storage.Azure;

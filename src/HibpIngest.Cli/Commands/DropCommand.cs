@@ -1,10 +1,7 @@
 using System.Security.Cryptography;
-using System.Text;
-using System.Text.Json;
 using System.Text.Json.Nodes;
 using HibpIngest.Archives;
 using HibpIngest.Pipeline.Messaging;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Cli.Commands;

@@ -6,7 +6,6 @@ using HibpIngest.Journal.Segments;
 using HibpIngest.Journal.Statistics;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
 

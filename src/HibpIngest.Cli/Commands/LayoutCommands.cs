@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Pipeline.Layouts;
 

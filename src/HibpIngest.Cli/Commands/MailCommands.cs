@@ -1,7 +1,6 @@
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Mail;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.Commands;
 

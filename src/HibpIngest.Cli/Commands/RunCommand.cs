@@ -5,10 +5,8 @@ using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Commands;
 

@@ -1,7 +1,6 @@
 using System.ComponentModel;
 using System.Reflection;
 using System.Text.Encodings.Web;
-using System.Text.Json;
 using System.Text.Json.Nodes;
 using System.Text.Json.Schema;
 using HibpIngest.Api.AccessLog.Usage;

@@ -3,7 +3,6 @@ using HibpIngest.Delivery;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Serving;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;

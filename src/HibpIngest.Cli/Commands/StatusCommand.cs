@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Settings;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Commands;

@@ -1,7 +1,5 @@
 using System.ComponentModel;
 using System.Diagnostics;
-using System.Text;
-using System.Text.Json;
 
 namespace HibpIngest.Cli.Emulator;
 

@@ -3,7 +3,6 @@ using System.Runtime.ExceptionServices;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Setup;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.LocalHost;
 

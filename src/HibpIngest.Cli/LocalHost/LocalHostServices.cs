@@ -3,11 +3,9 @@ using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Cli.LocalHost;

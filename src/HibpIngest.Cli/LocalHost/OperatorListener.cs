@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.Net;
 using System.Runtime.CompilerServices;
 using HibpIngest.Api;

@@ -1,5 +1,3 @@
-using Microsoft.Extensions.Logging;
-
 namespace HibpIngest.Cli.LocalHost;
 
 /// <summary>

@@ -1,5 +1,4 @@
 using System.Diagnostics.Metrics;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Cli.LocalHost;
 

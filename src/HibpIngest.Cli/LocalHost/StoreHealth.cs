@@ -1,5 +1,3 @@
-using Microsoft.Extensions.Logging;
-
 namespace HibpIngest.Cli.LocalHost;
 
 /// <summary>Logs each reason why stores are unavailable once, not for each poll or loop, and when all are back. Thread-safe.</summary>

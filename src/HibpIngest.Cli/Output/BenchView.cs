@@ -1,5 +1,4 @@
 using System.ComponentModel;
-using System.Globalization;
 using HibpIngest.Cli.TableBench;
 
 namespace HibpIngest.Cli.Output;

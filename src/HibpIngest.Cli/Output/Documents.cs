@@ -1,5 +1,4 @@
 using System.ComponentModel;
-using System.Text.Json;
 using System.Text.Json.Serialization.Metadata;
 using HibpIngest.Api.AccessLog.Usage;
 using HibpIngest.Hosting.Messages;

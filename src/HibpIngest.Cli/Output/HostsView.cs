@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Hosting.Messages;
 using Spectre.Console.Rendering;
 

@@ -1,8 +1,4 @@
-using System.Globalization;
-using System.Text;
 using System.Text.Encodings.Web;
-using System.Text.Json;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Output;
 

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Cli.Output;
 
 /// <summary>Prints the first of lines with the same meaning, and after a while their count. Safe for concurrent use.</summary>

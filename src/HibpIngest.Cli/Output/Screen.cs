@@ -1,4 +1,3 @@
-using System.Text.Json;
 using Spectre.Console.Rendering;
 
 namespace HibpIngest.Cli.Output;

@@ -1,6 +1,4 @@
-using System.Globalization;
 using System.Security;
-using System.Text;
 using HibpIngest.Journal.Statistics;
 
 namespace HibpIngest.Cli.Output;

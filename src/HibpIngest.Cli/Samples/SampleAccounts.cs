@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Cli.Samples;
 
 /// <summary>Account i is a function of (seed, i) alone and differs from every other of that seed. No real address is intended.</summary>

@@ -6,7 +6,6 @@ using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
 using OpenTelemetry.Metrics;
 using OpenTelemetry.Trace;
 

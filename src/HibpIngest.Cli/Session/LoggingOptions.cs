@@ -1,5 +1,4 @@
 using System.Collections;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Cli.Session;
 

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Cli.TableBench;
 
 internal sealed record BenchAdvice(string Setting, string Reason);

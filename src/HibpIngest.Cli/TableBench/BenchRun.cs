@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Globalization;
 using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Cli.TableBench;

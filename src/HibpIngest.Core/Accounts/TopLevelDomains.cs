@@ -1,8 +1,6 @@
 using System.Buffers.Binary;
-using System.Globalization;
 using System.Numerics;
 using System.Security.Cryptography;
-using System.Text;
 
 namespace HibpIngest.Accounts;
 

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Breaches;
 
 /// <summary>Number of a load, drawn from the store register: from 1, ascending, never reused. 0: no load.</summary>

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
 using System.Text.Json.Serialization;
 
 namespace HibpIngest.Breaches;

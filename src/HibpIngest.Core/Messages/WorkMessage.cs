@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using System.Reflection;
-using System.Text.Json;
 using System.Text.Json.Serialization;
 using HibpIngest.Telemetry;
 

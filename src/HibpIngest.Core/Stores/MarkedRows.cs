@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Stores;
 
 /// <summary>Rows of one partition of an account or range table, with all marks to set, as bytes.</summary>

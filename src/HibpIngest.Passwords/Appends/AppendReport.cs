@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Passwords.Appends;
 
 /// <summary>Reports what was added to releases and what is still to be added, for operators.</summary>

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Import.Drops;
 

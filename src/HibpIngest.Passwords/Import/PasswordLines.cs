@@ -1,7 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
 using System.Security.Cryptography;
-using System.Text;
 using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Passwords.Import;

@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Passwords.Import;

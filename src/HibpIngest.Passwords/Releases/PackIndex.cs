@@ -1,6 +1,5 @@
 using System.Buffers.Binary;
 using System.IO.Hashing;
-using System.Text;
 
 namespace HibpIngest.Passwords.Releases;
 

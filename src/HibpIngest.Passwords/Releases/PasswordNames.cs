@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>Names of the blobs and tables of Pwned Passwords.</summary>

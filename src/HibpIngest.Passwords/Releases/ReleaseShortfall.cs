@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>A mode of which a release has fewer rows than are served; such a release is served only by an explicit switch.</summary>

@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using System.Globalization;
 using System.IO.Hashing;
 using System.Runtime.InteropServices;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Passwords.Serving;

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using System.Text.Json.Serialization;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;

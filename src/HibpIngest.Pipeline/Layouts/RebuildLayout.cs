@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Pipeline.Setup;
 using Polly;

@@ -1,5 +1,4 @@
 using System.Net.Sockets;
-using System.Text.Json;
 using System.Xml;
 using Azure.Identity;
 

@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>Within a transaction, an error's message begins with the index of the failed operation: <c>57:</c>.</summary>

@@ -1,6 +1,5 @@
 using System.Buffers.Text;
 using System.Net;
-using System.Text.Json;
 
 namespace HibpIngest.Storage.Azure.Tables;
 

@@ -1,6 +1,5 @@
 using System.Collections;
 using System.Data.Common;
-using System.Text;
 
 namespace HibpIngest.Storage.Sql.SqlServer;
 

@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using static HibpIngest.Storage.Sql.Parameter;
 using static HibpIngest.Storage.Sql.StoredText;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using static HibpIngest.Storage.Sql.Parameter;
 using static HibpIngest.Storage.Sql.StoredText;
 

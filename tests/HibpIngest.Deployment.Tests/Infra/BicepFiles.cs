@@ -1,6 +1,5 @@
 using System.Reflection;
 using System.Runtime.InteropServices;
-using System.Text.Json;
 
 namespace HibpIngest.Deployment.Tests.Infra;
 

@@ -1,6 +1,4 @@
-using System.Globalization;
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Integration.Tests.AzureStorage;
 using HibpIngest.Integration.Tests.Api;

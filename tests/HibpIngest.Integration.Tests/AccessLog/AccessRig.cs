@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Api.AccessLog.Usage;

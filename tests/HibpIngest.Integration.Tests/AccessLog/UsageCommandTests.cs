@@ -1,5 +1,4 @@
 using System.Net;
-using System.Text.Json;
 using HibpIngest.Api.AccessLog.Usage;
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Storage.Azure;

@@ -1,7 +1,5 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
-using System.Text;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Api.Callers;
 using HibpIngest.Api.Routes;

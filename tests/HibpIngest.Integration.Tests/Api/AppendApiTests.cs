@@ -1,9 +1,7 @@
-using System.Globalization;
 using System.IO.Compression;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords;

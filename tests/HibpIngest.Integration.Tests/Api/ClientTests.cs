@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text.Json;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Integration.Tests.Api;

@@ -1,9 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;

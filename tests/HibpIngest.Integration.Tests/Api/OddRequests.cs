@@ -1,6 +1,4 @@
-using System.Globalization;
 using System.Net;
-using System.Text;
 
 namespace HibpIngest.Integration.Tests.Api;
 

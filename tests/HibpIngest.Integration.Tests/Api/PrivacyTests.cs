@@ -2,7 +2,6 @@ using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Diagnostics.Metrics;
 using System.Security.Cryptography;
-using System.Text;
 using System.Text.RegularExpressions;
 using HibpIngest.Api.Callers;
 using HibpIngest.Hosting.Telemetry;

@@ -1,6 +1,4 @@
 using System.Net.Http.Headers;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Api.Subscriptions;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Storage.Azure;

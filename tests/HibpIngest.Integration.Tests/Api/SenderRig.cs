@@ -1,7 +1,5 @@
-using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;

@@ -1,8 +1,6 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Http.Json;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Storage.Azure;

@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using System.Net.Http.Headers;
 using System.Security.Cryptography;
-using System.Text.Json;
 using HibpIngest.Storage.Sql.Sqlite;
 using Xunit.Abstractions;
 

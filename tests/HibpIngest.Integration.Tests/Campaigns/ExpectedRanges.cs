@@ -1,7 +1,6 @@
 using System.Collections.Concurrent;
 using System.IO.Compression;
 using System.Security.Cryptography;
-using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 

@@ -2,7 +2,6 @@ using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.IO.Compression;
 using System.Net;
-using System.Text.Json;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;

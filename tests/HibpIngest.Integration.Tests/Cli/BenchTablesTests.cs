@@ -1,4 +1,3 @@
-using System.Text.Json;
 using Azure.Data.Tables;
 using HibpIngest.Cli.Output;
 using Shown = HibpIngest.Cli.Output.Documents;

@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

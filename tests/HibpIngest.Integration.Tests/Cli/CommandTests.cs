@@ -1,7 +1,5 @@
 using System.Diagnostics;
 using System.IO.Compression;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Hosting;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
 using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Integration.Tests.Cli;

@@ -1,9 +1,7 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
 using System.Net.NetworkInformation;
 using System.Net.Sockets;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Hosting;
 using HibpIngest.Storage.Sql.Sqlite;

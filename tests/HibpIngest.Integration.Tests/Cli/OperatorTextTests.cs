@@ -1,7 +1,6 @@
 using System.Net;
 using System.Net.Http.Json;
 using System.Net.Sockets;
-using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

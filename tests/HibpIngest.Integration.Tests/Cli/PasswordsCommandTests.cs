@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Integration.Tests.Cli;

@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests the commands for passwords in two storage accounts.</summary>

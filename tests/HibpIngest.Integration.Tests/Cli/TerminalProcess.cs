@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text;
 using HibpIngest.Hosting;
 
 namespace HibpIngest.Integration.Tests.Cli;

@@ -1,6 +1,5 @@
 using System.Collections;
 using System.Diagnostics;
-using System.Text.Json;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

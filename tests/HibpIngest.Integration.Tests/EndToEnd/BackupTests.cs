@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text.Json;
 using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Recovery;

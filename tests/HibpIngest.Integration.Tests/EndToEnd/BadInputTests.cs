@@ -1,6 +1,4 @@
 using System.IO.Compression;
-using System.Text;
-using System.Text.Json;
 using CompressionMethod = ICSharpCode.SharpZipLib.Zip.CompressionMethod;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using System.Text;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;

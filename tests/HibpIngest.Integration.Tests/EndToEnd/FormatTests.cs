@@ -1,5 +1,4 @@
 using System.Formats.Tar;
-using System.Text;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Storage.Azure;
 using ICSharpCode.SharpZipLib.Zip;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Messaging;

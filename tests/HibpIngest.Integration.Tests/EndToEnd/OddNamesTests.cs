@@ -1,4 +1,3 @@
-using System.Text;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using HibpIngest.Pipeline.Ingest;

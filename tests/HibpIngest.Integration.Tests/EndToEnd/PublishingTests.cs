@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;

@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;

@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Hosting;
 using HibpIngest.Journal.Manifest;

@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Journal.Manifest;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Recovery;

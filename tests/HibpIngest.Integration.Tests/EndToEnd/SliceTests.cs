@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Ingest;

@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Recovery;

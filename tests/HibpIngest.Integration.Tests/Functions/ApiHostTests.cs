@@ -1,7 +1,5 @@
 using System.Net;
 using System.Security.Cryptography;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 

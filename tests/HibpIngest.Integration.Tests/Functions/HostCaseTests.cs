@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using Azure.Data.Tables;
 using Azure.Storage.Queues;
 using HibpIngest.Hosting.Telemetry;

@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Upsert;
 using HibpIngest.Storage.Sql.Sqlite;

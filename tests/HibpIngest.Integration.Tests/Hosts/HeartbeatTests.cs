@@ -1,7 +1,5 @@
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 using System.Threading.Channels;
 using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Telemetry;

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Text.Json;
 using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Integration.Tests.Journal;

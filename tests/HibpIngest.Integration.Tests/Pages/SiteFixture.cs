@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Catalogue;

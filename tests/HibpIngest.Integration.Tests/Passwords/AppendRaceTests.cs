@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;

@@ -1,5 +1,4 @@
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;

@@ -1,6 +1,5 @@
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;

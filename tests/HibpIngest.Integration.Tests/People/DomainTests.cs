@@ -1,8 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Delivery;
 using HibpIngest.Messages;

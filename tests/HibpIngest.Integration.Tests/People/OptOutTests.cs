@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using System.Text.RegularExpressions;
 using HibpIngest.Messages;
 using HibpIngest.People;

@@ -1,5 +1,4 @@
 using System.Net;
-using System.Text;
 using HibpIngest.Messages;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;

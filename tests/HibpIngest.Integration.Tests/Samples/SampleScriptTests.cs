@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Cli.Samples;
 
 namespace HibpIngest.Integration.Tests.Samples;

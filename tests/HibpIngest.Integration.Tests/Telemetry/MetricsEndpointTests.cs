@@ -1,5 +1,4 @@
 using System.Diagnostics.Metrics;
-using System.Globalization;
 using System.Net;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.LocalHost;

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Telemetry;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Hosting.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging.Abstractions;

@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;

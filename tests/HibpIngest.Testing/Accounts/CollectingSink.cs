@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Testing;

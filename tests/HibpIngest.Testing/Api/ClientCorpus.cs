@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Passwords;
 
 namespace HibpIngest.Testing;

@@ -1,6 +1,4 @@
 using System.Diagnostics;
-using System.Globalization;
-using System.Text.Json;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;

@@ -1,7 +1,4 @@
-using System.Globalization;
 using System.Security.Cryptography;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;

@@ -1,6 +1,5 @@
 using System.Formats.Tar;
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Archives;
 using ICSharpCode.SharpZipLib.Zip;
 

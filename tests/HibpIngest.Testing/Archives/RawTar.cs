@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Writes a tar block by block, so that any field can be wrong.</summary>

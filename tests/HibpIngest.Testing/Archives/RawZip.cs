@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.IO.Compression;
 using System.IO.Hashing;
-using System.Text;
 
 namespace HibpIngest.Testing;
 

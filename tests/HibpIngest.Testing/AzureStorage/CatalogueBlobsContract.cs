@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The contract of every <see cref="ICatalogueBlobs"/>.</summary>

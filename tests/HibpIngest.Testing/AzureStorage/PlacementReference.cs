@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Computes an account's place from docs/tables.md bit by bit, without the product's code.</summary>

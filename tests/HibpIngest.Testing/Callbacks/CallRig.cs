@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Azure;

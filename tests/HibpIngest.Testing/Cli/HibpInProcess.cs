@@ -1,5 +1,4 @@
 using System.Collections;
-using System.Text;
 using HibpIngest.Cli;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting;

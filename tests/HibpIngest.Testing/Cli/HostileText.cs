@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Metadata that tries to control an operator's terminal or to mislead a reader.</summary>

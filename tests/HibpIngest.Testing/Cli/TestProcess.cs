@@ -1,6 +1,5 @@
 using System.Collections;
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using HibpIngest.Hosting;

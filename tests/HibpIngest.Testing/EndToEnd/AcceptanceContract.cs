@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Testing;

@@ -1,8 +1,6 @@
 using System.Diagnostics;
 using System.IO.Compression;
 using System.Net;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Storage.Sql.Sqlite;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Segments;
 

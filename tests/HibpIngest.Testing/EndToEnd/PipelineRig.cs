@@ -1,5 +1,4 @@
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;

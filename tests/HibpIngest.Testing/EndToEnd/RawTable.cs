@@ -1,8 +1,5 @@
-using System.Globalization;
 using System.Net.Http.Headers;
 using System.Security.Cryptography;
-using System.Text;
-using System.Text.Json;
 
 namespace HibpIngest.Testing;
 

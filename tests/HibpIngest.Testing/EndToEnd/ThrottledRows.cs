@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Accounts of which every third is in one domain, and the others in hundreds: a few large ones and a long tail.</summary>

@@ -1,7 +1,5 @@
 using System.Diagnostics;
-using System.Globalization;
 using System.Net;
-using System.Text;
 
 namespace HibpIngest.Testing;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Testing;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text;
 using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Testing;

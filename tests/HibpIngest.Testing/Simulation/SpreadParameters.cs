@@ -1,5 +1,3 @@
-using System.Text.Json;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The assumptions of the spreading simulation: a file of numbers (spread.json), each with its source.</summary>

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Pipeline.Upsert;
 

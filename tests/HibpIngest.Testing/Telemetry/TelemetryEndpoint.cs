@@ -1,7 +1,5 @@
 using System.Collections.Concurrent;
 using System.IO.Compression;
-using System.Text;
-using System.Text.Json;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;

@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Tests.Accounts;
 
 public sealed class AccountRulesTests

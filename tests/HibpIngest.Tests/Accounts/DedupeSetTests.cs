@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Layouts;
 

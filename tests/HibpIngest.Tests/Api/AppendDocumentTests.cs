@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-using System.Text.Json;
 using HibpIngest.Api.Requests;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;

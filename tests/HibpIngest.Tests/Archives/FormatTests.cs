@@ -1,5 +1,4 @@
 using System.Formats.Tar;
-using System.Text;
 using HibpIngest.Archives;
 using static HibpIngest.Testing.ArchiveTesting;
 

@@ -1,5 +1,4 @@
 using System.IO.Compression;
-using System.Text;
 using HibpIngest.Archives;
 using static HibpIngest.Testing.ArchiveTesting;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Archives;
 using static HibpIngest.Testing.ArchiveTesting;
 

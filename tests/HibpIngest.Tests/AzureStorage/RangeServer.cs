@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;

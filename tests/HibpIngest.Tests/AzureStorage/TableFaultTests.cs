@@ -2,7 +2,6 @@ using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using System.Net;
 using System.Net.Sockets;
-using System.Text;
 using Azure.Core;
 using Azure.Core.Pipeline;
 using Azure.Identity;

@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Tests.Catalogue;
 
 /// <summary>Tests the catalogue fields that only inform readers: the data's source, and where it was disclosed.</summary>

@@ -1,4 +1,3 @@
-using System.Text;
 using System.Xml.Linq;
 using HibpIngest.Pipeline.Catalogue;
 using Xunit.Abstractions;

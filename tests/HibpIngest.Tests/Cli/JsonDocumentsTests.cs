@@ -1,5 +1,4 @@
 using System.Collections;
-using System.Text.Json;
 using HibpIngest.Cli;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;

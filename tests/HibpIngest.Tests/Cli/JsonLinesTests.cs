@@ -1,4 +1,3 @@
-using System.Text.Json;
 using HibpIngest.Cli.Output;
 using Microsoft.Extensions.Logging;
 

@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;

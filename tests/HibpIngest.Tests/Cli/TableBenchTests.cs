@@ -1,4 +1,3 @@
-using System.Globalization;
 using HibpIngest.Cli.Output;
 using HibpIngest.Cli.TableBench;
 using HibpIngest.Storage.Azure;

@@ -3,7 +3,6 @@ using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 using HibpIngest.Delivery;
 
 namespace HibpIngest.Tests.Clients;

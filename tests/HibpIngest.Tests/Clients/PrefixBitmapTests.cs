@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Text;
-
 namespace HibpIngest.Tests.Clients;
 
 /// <summary>Tests that each prefix has a bit at the position that docs/callbacks.md gives.</summary>

@@ -1,6 +1,5 @@
 using System.CommandLine;
 using System.CommandLine.Help;
-using System.Text;
 using HibpIngest.Cli.Commands;
 
 namespace HibpIngest.Tests.Documents;

@@ -1,6 +1,5 @@
 using System.Collections;
 using System.CommandLine;
-using System.Globalization;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Hosting;

@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Manifest;
 

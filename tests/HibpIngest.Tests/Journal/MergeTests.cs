@@ -1,5 +1,3 @@
-using System.Text;
-using System.Text.Json;
 using System.Xml.Linq;
 using HibpIngest.Cli.Output;
 using HibpIngest.Journal.Files;

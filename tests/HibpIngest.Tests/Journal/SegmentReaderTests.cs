@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Segments;
 

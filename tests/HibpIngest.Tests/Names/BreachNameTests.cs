@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Archives;
 
 namespace HibpIngest.Tests.Names;

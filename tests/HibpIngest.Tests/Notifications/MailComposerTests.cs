@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Settings;
 using MimeKit;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Tests.Notifications;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Delivery;
 
 namespace HibpIngest.Tests.Notifications;

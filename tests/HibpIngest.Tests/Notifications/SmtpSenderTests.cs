@@ -1,7 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text;
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline.Mail;
 

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Tests.Notifications;

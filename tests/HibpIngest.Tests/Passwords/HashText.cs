@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using Org.BouncyCastle.Crypto.Digests;

@@ -1,5 +1,3 @@
-using System.Globalization;
-using System.Text;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Ranges;

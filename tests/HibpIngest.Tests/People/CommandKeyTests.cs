@@ -1,6 +1,5 @@
 using System.Buffers.Text;
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Messages;
 using HibpIngest.People;
 

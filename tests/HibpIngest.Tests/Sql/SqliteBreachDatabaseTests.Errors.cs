@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Tests.Sql;

@@ -1,5 +1,3 @@
-using System.Text;
-
 namespace HibpIngest.Tests.Sql;
 
 public sealed partial class SqliteBreachDatabaseTests

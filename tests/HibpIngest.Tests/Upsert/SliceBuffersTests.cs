@@ -1,5 +1,4 @@
 using System.Security.Cryptography;
-using System.Text;
 using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Tests.Upsert;

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace HibpIngest.Api.AccessLog.Requests;

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace HibpIngest.Api.AccessLog.Usage;
 
 public sealed class UsageReader(IUsageTable usage, IApiKeys keys)

@@ -1,4 +1,3 @@
-using System.Globalization;
 using System.IO.Hashing;
 using System.Runtime.CompilerServices;
 using System.Text.Json.Serialization.Metadata;

@@ -1,4 +1,3 @@
-using System.Text;
 using HibpIngest.Storage.Sql.SqlServer;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
