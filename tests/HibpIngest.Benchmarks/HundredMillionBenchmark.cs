@@ -10,13 +10,14 @@ internal static class HundredMillionBenchmark
     /// <summary>Prints the figures; returns false if a limit is missed.</summary>
     /// <param name="percent">Share of the 100 million; 1 to 100.</param>
     /// <param name="kills">Number of kills, for whose leases it waits; then the time has no limit.</param>
-    public static async Task<bool> RunAsync(string folder, int percent, int kills)
+    /// <param name="server">Connection string of an empty database of a T-SQL server; null: SQLite.</param>
+    public static async Task<bool> RunAsync(string folder, int percent, int kills, string? server)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(percent, 1);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(percent, 100);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(kills, LargeLoad.MaxKills);
         var accounts = Accounts / 100 * percent;
-        var found = await new LargeLoad(folder, accounts, isTimePassed: false, Console.Error.WriteLine).RunAsync(kills);
+        var found = await new LargeLoad(folder, accounts, isTimePassed: false, Console.Error.WriteLine, server).RunAsync(kills);
         Console.WriteLine("| accounts | kills | copied, s | in tables, s | done, s | requests | entities | CPU, s | emulator's CPU, s "
             + "| table server's CPU, s | peak, MiB | database, MB | emulator's data, MB |");
         Console.WriteLine("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");

@@ -100,12 +100,12 @@ const string Usage = """
           answering: a table server that answers at once (try 2,000,000); exit code 1 below 15 times, or 30 times the CPU
           limits: one with the latency and limits of Azure's (try 500,000), as the store is created and with its largest
           domain in 16 partitions; exit code 1 if the latter is below 5 times, or one below 0.95 of what is permitted
-      hundred-million [PERCENT] [KILLS]
-          PERCENT (default 100) of 100 million accounts dropped on 'hibp run' with SQLite, ranges and journal, on the
-          emulator's blobs and queues and a table server in memory, with a subscriber for each 1,000 and an owner for
-          each 20,000. Every account and mail is checked, and a lookup for each 1,000. The process is killed KILLS
-          times (default 0, at most 3). Prints first which disk and memory it needs; exit code 1 above 45 minutes for
-          100 million, without kills, or above 4 GiB
+      hundred-million [PERCENT] [KILLS] [--sql CONNECTION]
+          PERCENT (default 100) of 100 million accounts dropped on 'hibp run' with SQLite or a T-SQL server, ranges and
+          journal, on the emulator's blobs and queues and a table server in memory, with a subscriber for each 1,000 and
+          an owner for each 20,000. Every account and mail is checked, and a lookup for each 1,000. The process is killed
+          KILLS times (default 0, at most 3). Prints first which disk and memory it needs; exit code 1 above 45 minutes
+          for 100 million, without kills, or above 4 GiB
       memory [SMALL] [LARGE]
           peak memory of ingest and upsert at two sizes (default 1,000,000 and 10,000,000); exit
           code 1 when it grows by more than 1.3 times
@@ -241,7 +241,12 @@ async Task<bool?> RunAsync()
         case ["race", ..]:
             return await new RaceBenchmark(folder, Number(1, 60_000), Number(2, 5)).RunAsync(args.Length > 3 ? args[3] : "emulator");
         case ["hundred-million", ..]:
-            return await HundredMillionBenchmark.RunAsync(folder, Number(1, 100), Number(2, 0));
+            if (Take("--sql") is not { } given)
+                return await HundredMillionBenchmark.RunAsync(folder, Number(1, 100), Number(2, 0), null);
+            var isRight = false;
+            await SqlServerBenchmark.WithDatabaseAsync(
+                given, async name => isRight = await HundredMillionBenchmark.RunAsync(folder, Number(1, 100), Number(2, 0), name));
+            return isRight;
         case ["memory", ..]:
             return await MemoryBenchmark.RunAsync(Number(1, 1_000_000), Number(2, 10_000_000), folder);
         default:

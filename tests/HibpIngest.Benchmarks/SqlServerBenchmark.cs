@@ -63,7 +63,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
             var read = Convert.ToInt64(await ScalarAsync(
                 connection,
                 "SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM "
-                + $"pg_catalog.pg_stat_all_tables WHERE schemaname = '{schema}' AND relname IN ('rows', 'subscribers')"));
+                + $"pg_catalog.pg_stat_all_tables WHERE schemaname IN ('{schema}', 'dbo') AND relname IN ('rows', 'subscribers')"));
             if (read == before)
                 return read;
             before = read;

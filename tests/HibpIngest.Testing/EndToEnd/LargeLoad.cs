@@ -3,14 +3,17 @@ using System.IO.Compression;
 using System.Net;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
+using HibpIngest.Storage.Sql;
 using HibpIngest.Storage.Sql.Sqlite;
+using HibpIngest.Storage.Sql.SqlServer;
+using Microsoft.Extensions.Logging.Abstractions;
 using MimeKit;
 
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// One breach of many random accounts under <c>hibp run</c>, with SQLite, ranges, journal and a subscriber for each thousandth account. Its
-/// tables are a <see cref="MarkTableServer"/>; blobs and queues are the emulator's, on disk. Afterwards each account is looked for in both
+/// One breach of many random accounts under <c>hibp run</c>, with ranges, journal and a subscriber for each thousandth account. Its tables
+/// are a <see cref="MarkTableServer"/>; blobs and queues are the emulator's, on disk. Afterwards each account is looked for in both
 /// tables, some through the API, and every mail is compared. The expectation comes from the sample's function alone. A notification that
 /// was mailed twice, as may happen after a kill, counts once: its second file replaces the first.
 /// </summary>
@@ -18,7 +21,8 @@ namespace HibpIngest.Testing;
 /// <param name="accounts">Number of accounts.</param>
 /// <param name="isTimePassed">Moves the stores' time after a kill, instead of waiting until leases expire.</param>
 /// <param name="report">Receives lines about the progress.</param>
-internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, Action<string> report)
+/// <param name="server">Connection string of an empty database of a T-SQL server; null: SQLite.</param>
+internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, Action<string> report, string? server = null)
 {
     public const int MaxKills = 3;
     private const string Breach = "Large";
@@ -42,7 +46,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
     private readonly SampleAccounts _sample = new(1);
     private readonly Dictionary<string, string> _variables = new()
     {
-        ["HIBP_DATABASE"] = Path.Combine(folder, "hibp.db"),
+        ["HIBP_DATABASE"] = server ?? Path.Combine(folder, "hibp.db"),
         ["HIBP_MAIL"] = $"pickup:{folder}/mail",
         // So that mailing takes seconds, and the process can be killed meanwhile.
         ["HIBP_MAILSPERSECOND"] = $"{Math.Clamp(accounts / 10_000, 50, 1_000)}",
@@ -70,14 +74,16 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
 
         await using var emulator = await AzuriteEmulator.StartAsync(
             new AzuriteOptions { DataFolder = EmulatorFolder }, CancellationToken.None);
-        await using var server = await MarkTableServer.StartAsync(
+        await using var tables = await MarkTableServer.StartAsync(
             ConnectionStrings.Endpoint(emulator.ConnectionString, "Table"), accounts, domains);
-        _variables["HIBP_STORAGE"] = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
+        _variables["HIBP_STORAGE"] = ConnectionStrings.WithTables(emulator.ConnectionString, tables.Endpoint);
         var host = await StartAsync();
         try
         {
             await SucceedAsync("subscribers", "import", WriteSubscribers(domains));
-            await using var database = SqliteBreachDatabase.Open(_variables["HIBP_DATABASE"], TimeProvider.System);
+            await using SqlBreachDatabase database = server is null
+                ? SqliteBreachDatabase.Open(_variables["HIBP_DATABASE"], TimeProvider.System)
+                : SqlServerBreachDatabase.Open(server, TimeProvider.System, NullLoggerFactory.Instance);
             var (emulators, servers) = (new ProcessCpu(emulator.ProcessId), new ProcessCpu(Environment.ProcessId));
             var dropped = TimeProvider.System.GetUtcNow();
             var drop = SucceedAsync("drop", _zip, "--verified", "true");
@@ -98,13 +104,13 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
             Sample(host);
             double SecondsUntil(DateTimeOffset? time) => (time!.Value - dropped).TotalSeconds;
             var figures = new LargeLoadFigures(
-                SecondsUntil(load.IngestedAt), SecondsUntil(load.UpsertedAt), SecondsUntil(load.FinishedAt), server.Requests,
-                server.Entities, _cpu, emulators.Seconds, servers.Seconds, _peakMiB,
-                new FileInfo(_variables["HIBP_DATABASE"]).Length / 1e6,
+                SecondsUntil(load.IngestedAt), SecondsUntil(load.UpsertedAt), SecondsUntil(load.FinishedAt), tables.Requests,
+                tables.Entities, _cpu, emulators.Seconds, servers.Seconds, _peakMiB,
+                server is null ? new FileInfo(_variables["HIBP_DATABASE"]).Length / 1e6 : double.NaN,
                 new DirectoryInfo(EmulatorFolder).EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length) / 1e6);
             report($"{figures}");
             CheckLoad(load, domains.Count);
-            var expected = CheckTables(server, domains);
+            var expected = CheckTables(tables, domains);
             CheckMails(expected);
             await SucceedAsync("journal", "verify");
             report($"{await CheckLookupsAsync()} lookups, all mails, all entities and the journal are as expected");
@@ -200,7 +206,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
         _peakMiB = Math.Max(_peakMiB, ProcessMemory.PeakMiB(host.Id));
     }
 
-    private async Task<Load> WaitAsync(HibpProcess host, SqliteBreachDatabase database, Func<Load, bool> isReached)
+    private async Task<Load> WaitAsync(HibpProcess host, SqlBreachDatabase database, Func<Load, bool> isReached)
     {
         using var timer = new PeriodicTimer(PollInterval);
         var (began, reported) = (Stopwatch.GetTimestamp(), Stopwatch.GetTimestamp());
@@ -234,19 +240,19 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
     }
 
     /// <summary>Compares every account with both tables; returns the accounts of each subscribed domain.</summary>
-    private Dictionary<string, HashSet<string>> CheckTables(MarkTableServer server, IReadOnlySet<string> domains)
+    private Dictionary<string, HashSet<string>> CheckTables(MarkTableServer tables, IReadOnlySet<string> domains)
     {
-        if (server.Fault is { } fault)
+        if (tables.Fault is { } fault)
             throw new InvalidDataException("a request to the tables was wrong", fault);
-        if ((server.Accounts, server.Hashes) != (accounts, accounts))
-            throw new InvalidDataException($"the tables have {server.Accounts} accounts, {server.Hashes} hashes, expected {accounts}");
+        if ((tables.Accounts, tables.Hashes) != (accounts, accounts))
+            throw new InvalidDataException($"the tables have {tables.Accounts} accounts, {tables.Hashes} hashes, expected {accounts}");
         var listed = domains.ToDictionary(domain => domain, _ => new HashSet<string>(StringComparer.Ordinal));
         var missing = 0;
         Parallel.For(0, accounts, number =>
         {
             Span<byte> account = stackalloc byte[SampleAccounts.MaxBytes];
             account = account[.._sample.Write(number, account)];
-            if (server.Find(account) is not (1, 1))
+            if (tables.Find(account) is not (1, 1))
                 Interlocked.Increment(ref missing);
             Span<char> domain = stackalloc char[SampleAccounts.MaxBytes];
             domain = domain[..Encoding.ASCII.GetChars(account[(account.IndexOf((byte)'@') + 1)..], domain)];
@@ -285,8 +291,8 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
     private async Task<int> CheckLookupsAsync()
     {
         var created = JsonElement.Parse(await SucceedAsync("keys", "create", "check", "--rpm", "1000000", "--json"));
-        await using var server = await HibpProcess.StartAsync(folder, _variables, "ready", "serve", "--urls", "http://127.0.0.1:0");
-        using var client = new HttpClient { BaseAddress = new Uri(server.Address) };
+        await using var api = await HibpProcess.StartAsync(folder, _variables, "ready", "serve", "--urls", "http://127.0.0.1:0");
+        using var client = new HttpClient { BaseAddress = new Uri(api.Address) };
         client.DefaultRequestHeaders.Add("user-agent", "check");
         client.DefaultRequestHeaders.Add("hibp-api-key", created.GetProperty("key").GetString());
         var count = accounts / AccountsPerPerson;
@@ -304,7 +310,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
     }
 }
 
-/// <param name="Copied">Seconds from the start of <c>hibp drop</c> until the last row is in SQLite.</param>
+/// <param name="Copied">Seconds from the start of <c>hibp drop</c> until the last row is in the database.</param>
 /// <param name="Upserted">Seconds until the last account is in the tables.</param>
 /// <param name="Done">Seconds until the last mail is sent.</param>
 /// <param name="Requests">Writes to the tables.</param>
@@ -313,7 +319,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
 /// <param name="EmulatorCpu">Seconds of the emulator.</param>
 /// <param name="ServerCpu">Seconds of the table server.</param>
 /// <param name="PeakMiB">Peak memory of <c>hibp run</c>.</param>
-/// <param name="DatabaseMB">Size of the database file, in 10^6 bytes.</param>
+/// <param name="DatabaseMB">Size of the database file, in 10^6 bytes; NaN: on a server.</param>
 /// <param name="EmulatorMB">Size of the emulator's folder: archive, journal, queues.</param>
 internal sealed record LargeLoadFigures(
     double Copied, double Upserted, double Done, long Requests, long Entities, double Cpu, double EmulatorCpu, double ServerCpu,
