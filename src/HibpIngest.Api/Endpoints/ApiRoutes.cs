@@ -44,7 +44,7 @@ internal sealed class ApiRoutes(IEndpointRouteBuilder endpoints)
         var options = new HealthCheckOptions
         {
             Predicate = isMade,
-            AllowCachingResponses = true, // HealthAnswer sets the cache headers
+            AllowCachingResponses = true, // HealthResponse sets the cache headers
             ResponseWriter = (context, report) => HealthResponse.WriteAsync(context.Response, report.Status == HealthStatus.Healthy),
         };
         return Add(route, endpoints.MapHealthChecks(template, options))
