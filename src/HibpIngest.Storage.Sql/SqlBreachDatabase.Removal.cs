@@ -83,7 +83,7 @@ public abstract partial class SqlBreachDatabase
         row.Load("id"), row.Int32("mark"), row.Boolean("shares_mark"), row.Int64("first_row"), row.Int64("last_position"),
         row.Boolean("purging"), row.TextOrNull("removal_token"));
 
-    // The breach's row and its loads' rows are locked.
+    // The caller has locked the breach's row and its loads' rows.
     private async Task UnlistAsync(ISqlSession session, string name, Parameter breach)
     {
         var open = Limit("id FROM dbo.loads WHERE breach = @breach AND state NOT IN ('done', 'failed', 'held') ORDER BY id", "1");

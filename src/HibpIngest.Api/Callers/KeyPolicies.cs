@@ -38,7 +38,7 @@ internal static class KeyPolicies
 
     private sealed record CallerRequirement(Func<Caller, bool> Allows) : IAuthorizationRequirement;
 
-    /// <summary>The services that the default evaluator creates for each request take 10 of the 80 µs of a lookup.</summary>
+    /// <summary>Does without the services that the default evaluator creates for each request: 10 of the 80 µs of a lookup.</summary>
     private sealed class KeyPolicyEvaluator(ApiKeyAuthentication authentication) : IPolicyEvaluator
     {
         private static readonly Task<PolicyAuthorizationResult> Success = Task.FromResult(PolicyAuthorizationResult.Success());

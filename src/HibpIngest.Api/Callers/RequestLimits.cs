@@ -34,7 +34,7 @@ internal sealed class RequestLimits : IDisposable
         lease.TryGetMetadata(MetadataName.RetryAfter, out var wait) ? wait : TimeSpan.FromSeconds(1);
 
     /// <summary>Must be called while the request holds a lookup lease.</summary>
-    /// <returns>Null if it may try now.</returns>
+    /// <returns>How long the network must wait before it may try another uncached key; null if it may try now.</returns>
     /// <remarks>
     /// Every lookup in progress may turn out to be of a wrong key, so one whole permit must be available for each. Acquiring 0 permits
     /// can't check this: it succeeds as soon as any fraction of a permit is refilled.

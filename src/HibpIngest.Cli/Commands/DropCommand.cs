@@ -8,7 +8,7 @@ namespace HibpIngest.Cli.Commands;
 
 internal sealed class DropCommand : HibpCommand
 {
-    /// <summary>A blob scan takes 2 seconds and a batch less; a minute also covers a throttling store.</summary>
+    /// <summary>A blob scan begins within 2 seconds and a batch takes less; a minute also covers a throttling store.</summary>
     private static readonly TimeSpan StallTimeout = TimeSpan.FromMinutes(1);
 
     private static readonly TimeSpan NotTakenTimeout = TimeSpan.FromSeconds(20);

@@ -95,7 +95,7 @@ internal sealed class StatusCommand : HibpCommand
 
     private static string Waiting(string reason) => $"waiting: {reason}";
 
-    // The other lines are headings, queues and hosts.
+    // Each load takes a line; the other 24 are headings, queues and hosts.
     private static int MaxLoads(IAnsiConsole console) => Math.Max(console.Profile.Height - 24, 3);
 
     /// <summary>Reads one picture after another; stores that are unavailable or missing are opened once they can be.</summary>

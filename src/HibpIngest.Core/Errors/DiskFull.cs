@@ -1,6 +1,8 @@
 namespace HibpIngest.Errors;
 
-/// <summary>Recognises a disk without space or a used-up quota: an IOException carries errno on Unix, a Win32 code on Windows.</summary>
+/// <summary>
+/// Recognises a disk without space or a used-up quota: an IOException carries errno on Unix, the HRESULT of a Win32 code on Windows.
+/// </summary>
 public static class DiskFull
 {
     private const int NoSpace = 28;

@@ -57,6 +57,7 @@ public sealed record CallbackTurnEnd(int Failures, bool HasAnswered, bool HasFai
 
 /// <summary>State of the calls to one client for one breach.</summary>
 /// <param name="Open">Calls still to be made.</param>
+/// <param name="Abandoned">Calls that were abandoned after the time limit (stored as 'dead'); an operator retries or drops them.</param>
 /// <param name="Dropped">Calls that will not be made.</param>
 /// <param name="OldestOpen">When the oldest open delivery was recorded. Null if none is open.</param>
 /// <param name="Error">Why calls failed, in one line. Null if none failed.</param>

@@ -28,7 +28,7 @@ public sealed class SliceRun : IStageWork
     {
         (Work, Owner, MaxTries, _stores, _options) = (claim.Work, claim.Owner, claim.MaxTries, stores, options);
         (_time, _began) = (time, time.GetTimestamp());
-        // The other half is left for transactions in flight, and for messages that wait in the same invocation.
+        // Half of the limit: the rest is left for transactions in flight, and for messages that wait in the same invocation.
         _timeout = planLimit > TimeSpan.Zero ? planLimit / 2 : Timeout.InfiniteTimeSpan;
         _timeLimit = new CancellationTokenSource(_timeout, time);
         // The lease is renewed as long as a transaction is in flight; each renewal records the progress.

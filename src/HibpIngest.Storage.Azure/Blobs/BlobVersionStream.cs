@@ -173,6 +173,7 @@ internal sealed class BlobVersionStream(BlobClient blob, BlobVersion version, lo
             }
             Drop(index);
         }
+        // At least the bytes requested, or as many as were read since the last jump; without those already fetched.
         var start = position - (position % GrainBytes);
         var bytes = Math.Max(position - start + wanted, _forward);
         var end = start + Math.Min((bytes + GrainBytes - 1) / GrainBytes * GrainBytes, RangeBytes);
