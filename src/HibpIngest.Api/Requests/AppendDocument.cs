@@ -6,9 +6,9 @@ using HibpIngest.Passwords.Ranges;
 namespace HibpIngest.Api.Requests;
 
 /// <summary>
-/// Hashes to add to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>, <c>ntlmHash</c> and
-/// <c>prevalence</c>. Names are case-sensitive; unknown ones are ignored; the last one of a repeated name counts. Error messages are Have I
-/// Been Pwned's, and repeat nothing of the request.
+/// Hashes to add to Pwned Passwords: <c>[{"sha1":"…","ntlm":"…","num":1}]</c>, or with the older names <c>sha1Hash</c>, <c>ntlmHash</c>
+/// and <c>prevalence</c>. Names are case-sensitive; unknown ones are ignored; the last one of a repeated name counts. Error messages are
+/// Have I Been Pwned's, and repeat nothing of the request.
 /// </summary>
 internal sealed class AppendDocument
 {
