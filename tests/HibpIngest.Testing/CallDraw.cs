@@ -14,7 +14,6 @@ public sealed class CallDraw
     private int _group;
 
     /// <param name="oneOf">One of this many consecutive calls is drawn.</param>
-    /// <param name="say">Receives the seed.</param>
     public CallDraw(int oneOf, Action<string> say)
     {
         var seed = Asked is null or "all" ? Environment.TickCount & 0xFFFFFF : int.Parse(Asked, CultureInfo.InvariantCulture);
@@ -26,7 +25,6 @@ public sealed class CallDraw
     /// <summary>Returns the next call that is drawn, 1-based; the sequence is endless.</summary>
     public int Next() => (_group++ * _oneOf) + _random.Next(_oneOf) + 1;
 
-    /// <summary>Returns the drawn calls of a run with this many calls.</summary>
     public IEnumerable<int> Of(int calls)
     {
         for (var call = Next(); call <= calls; call = Next())

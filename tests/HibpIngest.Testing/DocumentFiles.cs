@@ -5,7 +5,6 @@ namespace HibpIngest.Testing;
 /// <summary>The repository's documents: README.md, docs/*.md, and the pages next to the README.</summary>
 internal static partial class DocumentFiles
 {
-    /// <summary>The README's folder.</summary>
     public static string Root { get; } = Path.GetDirectoryName(RepositoryFile.Path("README.md"))!;
 
     /// <summary>Paths below <see cref="Root"/>, with slashes.</summary>
@@ -18,16 +17,12 @@ internal static partial class DocumentFiles
 
     public static string Read(string document) => File.ReadAllText(Path.Combine(Root, document));
 
-    /// <summary>Returns all documents, concatenated.</summary>
     public static string ReadAll() => string.Join("\n\n", All.Select(Read));
 
     /// <summary>Returns all documents with each line break replaced by a space, so that wrapping doesn't matter.</summary>
     public static string ReadAllUnwrapped() => Blanks().Replace(ReadAll(), " ");
 
-    /// <summary>
-    /// Returns a document's lines with their numbers and the language of the enclosing snippet; null outside of
-    /// snippets.
-    /// </summary>
+    /// <summary>Returns a document's lines with their numbers and the language of the enclosing snippet; null outside snippets.</summary>
     public static IEnumerable<(int Number, string Line, string? Snippet)> Lines(string document)
     {
         string? snippet = null;

@@ -5,9 +5,6 @@ namespace HibpIngest.Testing;
 /// <summary>Runs programs that aren't ours: scripts, sort, load generators.</summary>
 internal static class ExternalProgram
 {
-    /// <summary>Runs a program to its end.</summary>
-    /// <exception cref="InvalidOperationException">It failed.</exception>
-    /// <exception cref="System.ComponentModel.Win32Exception">It is not installed.</exception>
     public static async Task<(string Output, string Error)> RunAsync(string name, params string[] arguments)
     {
         using var process = Start(name, arguments);
@@ -19,12 +16,9 @@ internal static class ExternalProgram
             : throw new InvalidOperationException($"{name} {string.Join(' ', arguments)}: exit code {process.ExitCode}: {output}{error}");
     }
 
-    /// <summary>Runs a script of this repository with Node.</summary>
-    /// <param name="script">Its path in the repository.</param>
     public static Task<(string Output, string Error)> RunScriptAsync(string script, params string[] arguments) =>
         RunAsync("node", OfScript(script, arguments));
 
-    /// <summary>Starts a script that runs until it is killed.</summary>
     public static Process StartScript(string script, params string[] arguments) => Start("node", OfScript(script, arguments));
 
     /// <summary>Sorts a file's lines by bytes, as <c>sort</c> does with this much memory; returns the seconds.</summary>
@@ -41,10 +35,5 @@ internal static class ExternalProgram
     private static string[] OfScript(string script, string[] arguments) =>
         ["--max-old-space-size=4096", RepositoryFile.Path(script), .. arguments];
 
-    private static Process Start(string name, string[] arguments) => Process.Start(new ProcessStartInfo(name, arguments)
-    {
-        UseShellExecute = false,
-        RedirectStandardOutput = true,
-        RedirectStandardError = true,
-    })!;
+    private static Process Start(string name, string[] arguments) => Process.Start(TestProcess.StartOf(name, arguments))!;
 }

@@ -3,10 +3,8 @@ namespace HibpIngest.Testing;
 /// <summary>A process's resident memory by the kernel's count, in MiB.</summary>
 internal static class ProcessMemory
 {
-    /// <summary>Returns the memory it uses now.</summary>
     public static double MiB(int process) => Read($"{process}", "VmRSS:");
 
-    /// <summary>Returns the most that it has used.</summary>
     public static double PeakMiB(int process) => Read($"{process}", "VmHWM:");
 
     /// <exception cref="IOException">The process has ended.</exception>

@@ -2,7 +2,6 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Finds files of the repository that contains the tests.</summary>
 internal static class RepositoryFile
 {
     public static string Path(string path) =>

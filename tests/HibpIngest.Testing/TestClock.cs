@@ -79,7 +79,6 @@ public sealed class TestClock : TimeProvider
     }
 
     /// <summary>Moves the clock by this step, and again for each timer set in response, until the task has ended.</summary>
-    /// <param name="ended">The task to wait for.</param>
     /// <param name="step">The longest timer that the task may set: a longer one would never fire.</param>
     public async Task AdvanceUntilAsync(Task ended, TimeSpan step)
     {

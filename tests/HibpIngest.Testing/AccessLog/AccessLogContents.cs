@@ -4,7 +4,6 @@ namespace HibpIngest.Testing;
 
 internal sealed record FoundRecord(string Blob, Guid Instance, ulong Number, string Route, AccessRecord Record);
 
-/// <summary>Reads every record of an access log.</summary>
 internal static class AccessLogContents
 {
     public static async Task<IReadOnlyList<FoundRecord>> ReadAsync(IAccessBlobs blobs)

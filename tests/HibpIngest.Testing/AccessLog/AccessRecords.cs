@@ -4,20 +4,13 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The records in a storage account's access log, counted by a separate script (access-records.mjs) and by the
-/// product's reader, which must agree.
-/// </summary>
+/// <summary>A storage account's access records, counted by a separate script and by the product's reader, which must agree.</summary>
 /// <param name="Distinct">Number of records, each process's numbers counted once.</param>
 /// <param name="Counts">Count by route template and status, separated by a space.</param>
 internal sealed record AccessRecords(long Distinct, IReadOnlyDictionary<string, long> Counts)
 {
-    /// <summary>Returns the number of records with this route and status.</summary>
     public long Of(string route, int status) => Counts.GetValueOrDefault($"{route} {status}");
 
-    /// <summary>Reads the records.</summary>
-    /// <param name="connection">The storage account.</param>
-    /// <param name="folder">A temporary folder for the blobs' bytes.</param>
     /// <param name="areRemoved">Deletes the log afterwards, for the next count.</param>
     public static async Task<AccessRecords> ReadAsync(string connection, string folder, bool areRemoved)
     {

@@ -1,9 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The access log's blobs in memory, for tests that need tens of thousands of appends. <see
-/// cref="AccessBlobsContract"/> checks that it behaves like the emulator.
-/// </summary>
+/// <summary>The access log's blobs in memory, for tests with tens of thousands of appends. They pass AccessBlobsContract.</summary>
 internal sealed class MemoryAccessBlobs(TimeProvider time) : IAccessBlobs
 {
     private readonly Lock _lock = new();

@@ -2,10 +2,7 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Made-up Pwned Passwords for testing clients: one password in the middle of its range, one in the first row, one in
-/// the last, one that is missing from its range, and one whose range is empty.
-/// </summary>
+/// <summary>Made-up Pwned Passwords: one password within its range, one first, one last, one missing, one with an empty range.</summary>
 internal sealed class ClientCorpus
 {
     /// <summary>Half of a real range's rows, and more than fits into one packet.</summary>
@@ -70,7 +67,6 @@ internal sealed class ClientCorpus
     }
 }
 
-/// <summary>A password's position in its range.</summary>
 internal enum RangePlace
 {
     Within,

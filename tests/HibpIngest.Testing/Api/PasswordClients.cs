@@ -6,13 +6,9 @@ using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Published Pwned Passwords clients: those from npm everywhere, those from Debian if there is apt-get. Each asks a
-/// server for a corpus's passwords, and must report the corpus's counts.
-/// </summary>
+/// <summary>Published Pwned Passwords clients, from npm and (with apt-get) Debian. Each must report the corpus's counts.</summary>
 internal static class PasswordClients
 {
-    /// <summary>The host name that clients use for the service.</summary>
     private const string ServiceName = "api.pwnedpasswords.com";
 
     private static readonly string[] DebianPackages = ["pass", "pass-extension-audit", "gnupg", "keepassxc", "curl"];
@@ -29,10 +25,7 @@ internal static class PasswordClients
     /// <summary>Far more than they take, including the download of a package.</summary>
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
 
-    /// <summary>
-    /// The clients available on this machine: <c>npm</c> is five of them, <c>raw</c> a script that checks what
-    /// clients rely on.
-    /// </summary>
+    /// <summary>The clients available here: <c>npm</c> is five of them, <c>raw</c> a script that checks what clients rely on.</summary>
     public static IReadOnlyList<string> Here { get; } =
         ["npm", "bitwarden", "raw", .. File.Exists("/usr/bin/apt-get") ? (string[])["curl", "pass-audit", "keepassxc"] : []];
 
@@ -41,10 +34,8 @@ internal static class PasswordClients
 
     private static string DebianFolder => Path.Combine(Folder, ".hibp", "debian");
 
-    /// <summary>Asserts that the client reports the corpus's counts, and ends without an error.</summary>
     /// <param name="client">One of <see cref="Here"/>.</param>
     /// <param name="server">The root of the server: <c>range/5BAA6</c> is below it.</param>
-    /// <param name="corpus">The server's content.</param>
     /// <param name="isKeptAsGzip">True if the server's back end stores ranges as gzip.</param>
     /// <param name="exportAsync">Writes the server's SHA-1 hashes into that file, for clients that work offline.</param>
     public static Task AssertIsRightAsync(
@@ -168,14 +159,8 @@ internal static class PasswordClients
     private static async Task<string> RunAsync(
         string program, IEnumerable<string> arguments, string input, params (string Name, string Value)[] variables)
     {
-        var start = new ProcessStartInfo(program, arguments)
-        {
-            UseShellExecute = false,
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-            WorkingDirectory = Folder,
-        };
+        var start = TestProcess.StartOf(program, arguments);
+        (start.WorkingDirectory, start.RedirectStandardInput) = (Folder, true);
         // Bypasses any proxy of the test run: these clients only contact this machine.
         start.Environment["NO_PROXY"] = start.Environment["no_proxy"] = "127.0.0.1,localhost";
         foreach (var (name, value) in variables)

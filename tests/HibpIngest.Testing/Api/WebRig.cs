@@ -71,7 +71,6 @@ internal sealed class WebRig : IAsyncDisposable
         return new WebRig(server);
     }
 
-    /// <summary>Creates an API key in the store, as 'hibp keys create' does.</summary>
     public async Task<string> AddKeyAsync(
         string name, KeyScopes scopes = KeyScopes.Search, int rpm = 60_000, params string[] domains)
     {
@@ -93,7 +92,6 @@ internal sealed class WebRig : IAsyncDisposable
 
     public Task RemoveKeyAsync(string key) => Keys.RemoveAsync(HashOf(key), CancellationToken.None);
 
-    /// <summary>Sends a request with a User-Agent.</summary>
     public Task<WebReply> GetAsync(
         string path, string? key = null, string method = "GET", string? agent = "test", params (string Name, string Value)[] headers) =>
         SendAsync(method, path, content: null, key, agent, headers);
@@ -151,7 +149,6 @@ internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> 
 
     public string Header(string name) => Headers.GetValueOrDefault(name, "");
 
-    /// <summary>The names of the breaches in an array of them.</summary>
     public string[] Names => [.. Json.EnumerateArray().Select(breach => breach.GetProperty("Name").GetString()!)];
 
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{Status}: {Text}");

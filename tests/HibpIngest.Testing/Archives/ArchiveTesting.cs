@@ -1,5 +1,6 @@
 using System.Formats.Tar;
 using System.IO.Compression;
+using System.IO.Pipelines;
 using HibpIngest.Archives;
 using ICSharpCode.SharpZipLib.Zip;
 
@@ -92,7 +93,7 @@ internal static class ArchiveTesting
     public static byte[] Zip(bool seekable, params (string Name, byte[] Data)[] entries)
     {
         var zip = new MemoryStream();
-        using (var archive = new ZipArchive(seekable ? zip : new Unseekable(zip), ZipArchiveMode.Create, leaveOpen: true))
+        using (var archive = new ZipArchive(seekable ? zip : Unseekable(zip), ZipArchiveMode.Create, leaveOpen: true))
         {
             foreach (var (name, data) in entries)
             {
@@ -111,7 +112,7 @@ internal static class ArchiveTesting
         string password, int aesBits, CompressionMethod method, bool seekable, params (string Name, byte[] Data)[] entries)
     {
         var zip = new MemoryStream();
-        using (var output = new ZipOutputStream(seekable ? zip : new Unseekable(zip)) { IsStreamOwner = false, Password = password })
+        using (var output = new ZipOutputStream(seekable ? zip : Unseekable(zip)) { IsStreamOwner = false, Password = password })
         {
             foreach (var (name, data) in entries)
             {
@@ -123,17 +124,5 @@ internal static class ArchiveTesting
         return zip.ToArray();
     }
 
-    private sealed class Unseekable(Stream inner) : Stream
-    {
-        public override bool CanRead => false;
-        public override bool CanSeek => false;
-        public override bool CanWrite => true;
-        public override long Length => throw new NotSupportedException();
-        public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
-        public override void Flush() => inner.Flush();
-        public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
-        public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-        public override void SetLength(long value) => throw new NotSupportedException();
-        public override void Write(byte[] buffer, int offset, int count) => inner.Write(buffer, offset, count);
-    }
+    private static Stream Unseekable(Stream inner) => PipeWriter.Create(inner).AsStream();
 }

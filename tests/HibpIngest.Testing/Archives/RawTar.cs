@@ -5,7 +5,6 @@ internal sealed class RawTar
 {
     private readonly MemoryStream _bytes = new();
 
-    /// <summary>Adds a header and its data.</summary>
     /// <param name="size">The size field; null: the true size.</param>
     public RawTar Add(string name, byte[] data, char type = '0', string? size = null, Action<byte[]>? change = null)
     {
@@ -32,6 +31,5 @@ internal sealed class RawTar
         return this;
     }
 
-    /// <summary>Returns the tar with its end marker.</summary>
     public byte[] Finish() => [.. _bytes.ToArray(), .. new byte[1024]];
 }

@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.IO.Compression;
 using System.IO.Hashing;
+using System.Runtime.InteropServices;
 
 namespace HibpIngest.Testing;
 
@@ -89,25 +90,18 @@ internal sealed class RawZip
         return this;
     }
 
-    /// <summary>Puts the central directory in another order than the entries.</summary>
     public RawZip Shuffle(Random random)
     {
-        for (var i = _records.Count - 1; i > 0; i--)
-        {
-            var other = random.Next(i + 1);
-            (_records[i], _records[other]) = (_records[other], _records[i]);
-        }
+        random.Shuffle(CollectionsMarshal.AsSpan(_records));
         return this;
     }
 
-    /// <summary>Reverses the central directory.</summary>
     public RawZip Reverse()
     {
         _records.Reverse();
         return this;
     }
 
-    /// <summary>Adds raw bytes as a central directory record.</summary>
     public RawZip AddRawRecord(byte[] record)
     {
         _records.Add(record);
@@ -188,7 +182,6 @@ internal sealed class RawZip
         return data.Length == 0 ? [3, 0] : compressed.ToArray();
     }
 
-    /// <summary>Returns a data descriptor, with its signature by default.</summary>
     public static byte[] Descriptor(uint crc, long compressed, long size, bool signature = true, bool zip64 = false)
     {
         var descriptor = new MemoryStream();

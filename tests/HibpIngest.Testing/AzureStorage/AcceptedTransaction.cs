@@ -14,7 +14,6 @@ internal static class AcceptedTransaction
     ];
     private static readonly byte[] End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n"u8.ToArray();
 
-    /// <param name="operations">Number of operations in the transaction.</param>
     public static async Task AnswerAsync(HttpContext context, int operations)
     {
         context.Response.StatusCode = StatusCodes.Status202Accepted;

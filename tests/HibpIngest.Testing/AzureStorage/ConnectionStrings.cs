@@ -1,12 +1,8 @@
 namespace HibpIngest.Testing;
 
-/// <summary>Connection strings of storage accounts.</summary>
 internal static class ConnectionStrings
 {
     /// <summary>Returns the connection string of an account whose services are at one server.</summary>
-    /// <param name="server">The server's address.</param>
-    /// <param name="blobs">The path of its blobs.</param>
-    /// <param name="tables">The path of its tables.</param>
     public static string Of(string server, string blobs = "/local", string tables = "/local") =>
         $"DefaultEndpointsProtocol=http;AccountName=local;AccountKey={Convert.ToBase64String(new byte[64])};"
         + $"BlobEndpoint={server}{blobs};QueueEndpoint={server}/local;TableEndpoint={server}{tables};";
@@ -19,7 +15,6 @@ internal static class ConnectionStrings
         return string.Join(';', settings.Select(pair => $"{pair.Key}={pair.Value}"));
     }
 
-    /// <summary>Returns the address of a service.</summary>
     /// <param name="service">Blob, Queue or Table.</param>
     public static Uri Endpoint(string connection, string service) => new(Settings(connection)[$"{service}Endpoint"]);
 

@@ -25,17 +25,6 @@ internal static class FirstTables
 
         /// <summary>Replaces each account table, and optionally each range table.</summary>
         public PipelineParts WithTable(IAccountTable table, IRangeTable? ranges = null) =>
-            context with { Tables = new InPlace(context.Tables, table, ranges) };
-    }
-
-    private sealed class InPlace(IStoreTables tables, IAccountTable table, IRangeTable? ranges) : IStoreTables
-    {
-        public IAccountTable Accounts(TablePlace place) => table;
-
-        public IRangeTable Ranges(TablePlace place) => ranges ?? tables.Ranges(place);
-
-        public IAccountReads AccountReads(TablePlace place) => tables.AccountReads(place);
-
-        public IRangeReads RangeReads(TablePlace place) => tables.RangeReads(place);
+            context with { Tables = new HookedTables(context.Tables, _ => table, real => ranges ?? real) };
     }
 }

@@ -50,18 +50,35 @@ internal sealed class LoopbackServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Responds that a transaction succeeded.</summary>
     public static Task AcceptAsync(HttpContext context, string body) =>
-        AnswerTransactionAsync(context, string.Concat(Enumerable.Repeat(Part("HTTP/1.1 204 No Content\r\n\r\n"), Count(body))));
+        AcceptedTransaction.AnswerAsync(context, body.Split("PATCH http").Length - 1);
 
     /// <summary>Responds that a transaction failed at one of its operations.</summary>
     public static Task FailAsync(HttpContext context, int status, string code, int index, string text = "said the service")
     {
+        context.Response.StatusCode = StatusCodes.Status202Accepted;
+        context.Response.ContentType = "multipart/mixed; boundary=batchresponse_1";
         var error =
             $$$$"""{"odata.error":{"code":"{{{{code}}}}","message":{"lang":"en-US","value":"{{{{index}}}}:{{{{text}}}}\nRequestId:1"}}}""";
-        return AnswerTransactionAsync(
-            context, Part(string.Create(CultureInfo.InvariantCulture, $"HTTP/1.1 {status} Whatever\r\nContent-Type: "
-                + $"application/json;odata=minimalmetadata\r\n\r\n{error}\r\n")));
+        return context.Response.WriteAsync(string.Create(
+            CultureInfo.InvariantCulture,
+            $"""
+            --batchresponse_1
+            Content-Type: multipart/mixed; boundary=changesetresponse_1
+
+            --changesetresponse_1
+            Content-Type: application/http
+            Content-Transfer-Encoding: binary
+
+            HTTP/1.1 {status} Whatever
+            Content-Type: application/json;odata=minimalmetadata
+
+            {error}
+
+            --changesetresponse_1--
+            --batchresponse_1--
+
+            """).ReplaceLineEndings("\r\n"));
     }
 
     public static async Task JsonAsync(HttpContext context, int status, string json)
@@ -72,18 +89,4 @@ internal sealed class LoopbackServer : IAsyncDisposable
     }
 
     public ValueTask DisposeAsync() => _server.DisposeAsync();
-
-    private static int Count(string body) => body.Split("PATCH http").Length - 1;
-
-    private static string Part(string inner) =>
-        "--changesetresponse_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" + inner + "\r\n";
-
-    private static async Task AnswerTransactionAsync(HttpContext context, string parts)
-    {
-        context.Response.StatusCode = 202;
-        context.Response.ContentType = "multipart/mixed; boundary=batchresponse_1";
-        await context.Response.WriteAsync(
-            "--batchresponse_1\r\nContent-Type: multipart/mixed; boundary=changesetresponse_1\r\n\r\n" + parts
-            + "--changesetresponse_1--\r\n--batchresponse_1--\r\n");
-    }
 }

@@ -61,14 +61,11 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
     /// <summary>Writes, each of one entity or of several in a transaction.</summary>
     public long Requests => Interlocked.Read(ref _requests);
 
-    /// <summary>Entities in all writes.</summary>
     public long Entities => Interlocked.Read(ref _entities);
 
     /// <summary>The first request that this server can't answer; null: there was none.</summary>
     public Exception? Fault => Volatile.Read(ref _fault);
 
-    /// <param name="upstream">Address of a table service for all other tables.</param>
-    /// <param name="capacity">Number of accounts.</param>
     /// <param name="listed">Domains whose accounts can be listed.</param>
     public static async Task<MarkTableServer> StartAsync(Uri upstream, int capacity, IEnumerable<string> listed)
     {

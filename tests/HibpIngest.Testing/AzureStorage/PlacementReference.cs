@@ -25,7 +25,6 @@ internal static class PlacementReference
         return new PartitionPlace(key, facts.StorageAccounts[(int)(((long)Hash(domain) + bucket) % facts.StorageAccounts.Count)]);
     }
 
-    /// <summary>Returns the number of the storage account that holds a hash.</summary>
     public static int OfHash(LayoutFacts facts, string hash) => facts.StorageAccounts[
         int.Parse(hash[..2], NumberStyles.HexNumber, CultureInfo.InvariantCulture) % facts.StorageAccounts.Count];
 }

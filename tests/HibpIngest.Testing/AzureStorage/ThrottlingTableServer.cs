@@ -9,13 +9,7 @@ namespace HibpIngest.Testing;
 /// </summary>
 internal sealed class ThrottlingTableServer : IAsyncDisposable
 {
-    private const string ChangeSet = "--batchresponse_x\r\nContent-Type: multipart/mixed; boundary=changesetresponse_x\r\n\r\n";
-    private const string PartHead = "--changesetresponse_x\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
     private const string Busy = """{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"0:The server is busy."}}}""";
-    private const string Done = PartHead + "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\n\r\n\r\n";
-    private const string RefusedPart = PartHead + "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "
-        + "application/json;odata=minimalmetadata\r\n\r\n" + Busy + "\r\n";
-    private const string End = "--changesetresponse_x--\r\n--batchresponse_x--\r\n";
 
     private readonly TableLimits _limits;
     private readonly UpstreamTables? _upstream;
@@ -41,7 +35,6 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     /// <summary>Completed writes, each of one entity or of several in a transaction.</summary>
     public long Transactions => Interlocked.Read(ref _transactions);
 
-    /// <summary>The share of writes that were refused.</summary>
     public double Refused => (double)_refused / (_refused + _transactions);
 
     /// <param name="upstream">Address of the upstream table service; null: there are only writes.</param>
@@ -79,7 +72,9 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         {
             Interlocked.Increment(ref _refused);
             await Task.Delay(_limits.RefusalLatency);
-            await AnswerAsync(context, batch, ChangeSet + RefusedPart + End, StatusCodes.Status503ServiceUnavailable, Busy);
+            const int Status = StatusCodes.Status503ServiceUnavailable;
+            await (batch ? LoopbackServer.FailAsync(context, Status, "ServerBusy", index: 0, "The server is busy.")
+                : LoopbackServer.JsonAsync(context, Status, Busy));
             return;
         }
         Interlocked.Add(ref _accepted, entities);
@@ -90,28 +85,14 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
             return;
         }
         await Task.Delay(_limits.Latency + (entities * _limits.EntityLatency));
-        await AnswerAsync(
-            context, batch, ChangeSet + string.Concat(Enumerable.Repeat(Done, entities)) + End, StatusCodes.Status204NoContent, "");
+        if (batch)
+            await AcceptedTransaction.AnswerAsync(context, entities);
+        else
+            context.Response.StatusCode = StatusCodes.Status204NoContent;
     }
 
     private bool Take(string partition, int entities) =>
         (_limits.OnlyPartition is { } only && only != partition) || _model.Take(partition, entities);
-
-    private static async Task AnswerAsync(HttpContext context, bool batch, string answer, int status, string json)
-    {
-        if (batch)
-        {
-            context.Response.StatusCode = StatusCodes.Status202Accepted;
-            context.Response.ContentType = "multipart/mixed; boundary=batchresponse_x";
-            await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(answer));
-            return;
-        }
-        context.Response.StatusCode = status;
-        if (json.Length == 0)
-            return;
-        context.Response.ContentType = "application/json";
-        await context.Response.Body.WriteAsync(Encoding.ASCII.GetBytes(json));
-    }
 
     private Task PassOnAsync(HttpContext context, byte[] body)
     {

@@ -5,13 +5,11 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Testing;
 
 /// <summary>Forwards requests to a table service, for servers that respond to some requests themselves.</summary>
-/// <param name="upstream">Address of the table service.</param>
 internal sealed class UpstreamTables(Uri upstream) : IDisposable
 {
     private readonly HttpClient _http =
         new(new SocketsHttpHandler { UseProxy = false, MaxConnectionsPerServer = 256 }) { Timeout = TimeSpan.FromMinutes(2) };
 
-    /// <param name="body">The request's body.</param>
     /// <param name="own">Address of the forwarding server, which the parts of a transaction contain.</param>
     public async Task ForwardAsync(HttpContext context, byte[] body, string own)
     {

@@ -3,15 +3,10 @@ using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Emulators for the whole test run: in memory, on free ports, started by the first test that needs one. Each test
-/// gets its own storage account, so tests don't see each other's containers, queues and tables.
-/// </summary>
+/// <summary>Emulators in memory for the whole run, started when first needed. Each test gets a storage account of its own.</summary>
 public static class AzuriteFixture
 {
-    /// <summary>
-    /// An emulator uses one core: with only one, it was busy for nine tenths of a run while the other core waited.
-    /// </summary>
+    /// <summary>An emulator uses one core: with only one, it was busy for nine tenths of a run while the other core waited.</summary>
     private const int Concurrent = 2;
 
     /// <summary>

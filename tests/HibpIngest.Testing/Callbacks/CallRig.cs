@@ -32,8 +32,6 @@ internal sealed class CallRig : IAsyncDisposable
     public PipelineParts Context { get; private set; }
 
     /// <summary>Starts a pipeline with slices of 40 rows.</summary>
-    /// <param name="clock">Null: the system's.</param>
-    /// <param name="configure">Changes the options.</param>
     public static async Task<CallRig> StartAsync(TestClock? clock = null, Action<TestOptions>? configure = null)
     {
         var secretKey = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
@@ -52,7 +50,6 @@ internal sealed class CallRig : IAsyncDisposable
     /// <summary>Opens another process on the same stores.</summary>
     public PipelineParts OpenContext() => Stores.OpenContext(SecretKey) with { Caller = Caller };
 
-    /// <summary>Restores the database from a backup, and restarts the process.</summary>
     public async Task RestoreAsync(string backup)
     {
         await Stores.RestoreAsync(backup);
@@ -99,7 +96,6 @@ internal sealed class CallRig : IAsyncDisposable
         Assert.Fail("calls are open yet");
     }
 
-    /// <summary>Returns the progress of a load's calls.</summary>
     public async Task<CallProgress> CallsAsync(long load) => (await Stores.LoadAsync(load)).Calls!;
 
     /// <summary>Returns what a client was notified of, in the format of <see cref="Expect"/>, without repeats.</summary>

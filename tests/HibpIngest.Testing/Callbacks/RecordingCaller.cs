@@ -13,13 +13,10 @@ internal sealed class RecordingCaller : ICallbackSender
 
     private int _inFlight;
 
-    /// <summary>Makes the response; it may take its time.</summary>
     public Func<RecordedCall, Task<CallResponse>> Answer { get; set; } = _ => Task.FromResult(Accepted);
 
-    /// <summary>All calls, in order of arrival.</summary>
     public ConcurrentQueue<RecordedCall> Calls { get; } = new();
 
-    /// <summary>The calls that were accepted.</summary>
     public ConcurrentQueue<RecordedCall> Taken { get; } = new();
 
     public int MaxInFlight { get; private set; }

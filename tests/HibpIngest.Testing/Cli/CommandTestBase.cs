@@ -21,13 +21,10 @@ public abstract class CommandTestBase : IAsyncLifetime
         return Task.CompletedTask;
     }
 
-    /// <inheritdoc cref="HibpInProcess.SetUpAsync"/>
     protected Task SetUpAsync() => HibpInProcess.SetUpAsync(Folder.Path, Variables);
 
-    /// <inheritdoc cref="HibpInProcess.RunAsync"/>
     protected Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(Folder.Path, Variables, arguments);
 
-    /// <inheritdoc cref="HibpProcess.StartAsync"/>
     protected Task<HibpProcess> StartAsync(string until, params string[] arguments) =>
         HibpProcess.StartAsync(Folder.Path, Variables, until, arguments);
 }

@@ -17,7 +17,6 @@ public static class HibpInProcess
     public static Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments) =>
         RunWithInputAsync(folder, variables, input: "", arguments);
 
-    /// <summary>Runs a command with this text as standard input.</summary>
     public static async Task<HibpResult> RunWithInputAsync(
         string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
     {

@@ -2,10 +2,7 @@ using System.Diagnostics;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The built <c>hibp</c> as a process, in its own folder, without the caller's HIBP variables: for hosts, and for
-/// what only a process has. Other commands run in <see cref="HibpInProcess"/>.
-/// </summary>
+/// <summary>The built <c>hibp</c> in its own folder, without the caller's variables: for hosts, and for what only a process has.</summary>
 public sealed class HibpProcess : IAsyncDisposable
 {
     /// <summary>Far more than any command here takes, even on a busy machine.</summary>
@@ -14,31 +11,18 @@ public sealed class HibpProcess : IAsyncDisposable
     private readonly Process _process;
     private readonly StringBuilder _error = new();
     private readonly Task<string> _output;
-    private readonly TaskCompletionSource _errorEnded = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly TaskCompletionSource _said = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     private HibpProcess(string folder, IReadOnlyDictionary<string, string> variables, string? waitFor, string? input, string[] arguments)
     {
-        var start = new ProcessStartInfo("dotnet")
-        {
-            WorkingDirectory = folder,
-            UseShellExecute = false,
-            RedirectStandardInput = true,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        start.ArgumentList.Add(Path.Combine(AppContext.BaseDirectory, "hibp.dll"));
-        foreach (var argument in arguments)
-            start.ArgumentList.Add(argument);
+        var start = TestProcess.StartOf("dotnet", [Path.Combine(AppContext.BaseDirectory, "hibp.dll"), .. arguments]);
+        (start.WorkingDirectory, start.RedirectStandardInput) = (folder, true);
         start.SetVariables(folder, variables);
         _process = new Process { StartInfo = start };
         _process.ErrorDataReceived += (_, e) =>
         {
             if (e.Data is null)
-            {
-                _errorEnded.TrySetResult();
                 return;
-            }
             lock (_error)
                 _error.AppendLine(e.Data);
             if (waitFor is not null && e.Data.Contains(waitFor, StringComparison.Ordinal))
@@ -60,17 +44,15 @@ public sealed class HibpProcess : IAsyncDisposable
     public string Address =>
         Error.Split('\n').Single(line => line.StartsWith("API:", StringComparison.Ordinal))["API:".Length..].Trim();
 
-    /// <summary>Starts it, and returns at once.</summary>
     public static HibpProcess Start(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments) =>
         new(folder, variables, waitFor: null, input: null, arguments);
 
     public static async Task<HibpResult> RunAsync(string folder, IReadOnlyDictionary<string, string> variables, params string[] arguments)
     {
-        await using var process = new HibpProcess(folder, variables, waitFor: null, input: null, arguments);
+        await using var process = Start(folder, variables, arguments);
         return await process.EndAsync();
     }
 
-    /// <summary>Runs it to its end with this text as standard input.</summary>
     public static async Task<HibpResult> RunWithInputAsync(
         string folder, IReadOnlyDictionary<string, string> variables, string input, params string[] arguments)
     {
@@ -92,21 +74,17 @@ public sealed class HibpProcess : IAsyncDisposable
     public async Task<HibpResult> EndAsync()
     {
         await _process.WaitForExitAsync().WaitAsync(TestTimeout);
-        await _errorEnded.Task.WaitAsync(TestTimeout);
         return new HibpResult(_process.ExitCode, await _output, Error);
     }
 
-    /// <summary>Sends SIGTERM, and waits for the end.</summary>
     public async Task<HibpResult> TerminateAsync()
     {
         await SignalAsync("TERM");
         return await EndAsync();
     }
 
-    /// <param name="signal">STOP, CONT...</param>
     public Task SignalAsync(string signal) => _process.SignalAsync(signal);
 
-    /// <summary>Sends SIGKILL, and waits for the end.</summary>
     public async Task KillAsync()
     {
         _process.Kill(entireProcessTree: true);
@@ -127,7 +105,6 @@ public sealed class HibpProcess : IAsyncDisposable
         _process.Dispose();
     }
 
-    /// <summary>Standard error so far.</summary>
     public string Error
     {
         get
@@ -143,7 +120,6 @@ public sealed record HibpResult(int ExitCode, string Output, string Error)
     /// <summary>Standard output, which must be exactly one JSON document.</summary>
     public JsonElement Json => JsonDocument.Parse(Output).RootElement;
 
-    /// <summary>Asserts exit code 0, and shows the output otherwise.</summary>
     public HibpResult Succeeded()
     {
         Assert.True(ExitCode == 0, $"exit code {ExitCode}; output: {Output}; error: {Error}");

@@ -3,7 +3,6 @@ namespace HibpIngest.Testing;
 /// <summary>Metadata that tries to control an operator's terminal or to mislead a reader.</summary>
 public static class HostileText
 {
-    /// <summary>One text of each kind.</summary>
     public static readonly IReadOnlyList<string> All =
     [
         "\u001b]0;owned\u0007", // OSC: window title
@@ -21,7 +20,6 @@ public static class HostileText
     public static string Everything => string.Concat(All);
 
     /// <summary>Asserts that a text contains nothing that a terminal interprets.</summary>
-    /// <param name="hint">The command that printed it.</param>
     public static void AssertClean(string printed, string hint = "")
     {
         foreach (var rune in printed.EnumerateRunes().Where(rune => rune.Value is not ('\n' or '\t')))

@@ -6,7 +6,6 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Helpers for the processes that tests start.</summary>
 internal static class TestProcess
 {
     /// <summary>Returns whether an inherited variable would change how one of our programs runs.</summary>
@@ -27,6 +26,14 @@ internal static class TestProcess
             start.Environment[name] = value;
     }
 
+    /// <summary>Returns how to start a program whose output is read.</summary>
+    public static ProcessStartInfo StartOf(string program, IEnumerable<string> arguments) => new(program, arguments)
+    {
+        UseShellExecute = false,
+        RedirectStandardOutput = true,
+        RedirectStandardError = true,
+    };
+
     public static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
 
     public static Task TerminateAsync(this Process process) => process.SignalAsync("TERM");
@@ -38,7 +45,6 @@ internal static class TestProcess
         await kill.WaitForExitAsync();
     }
 
-    /// <summary>Returns a free port of the loopback interface.</summary>
     public static int FreePort()
     {
         using var listener = new TcpListener(IPAddress.Loopback, 0);

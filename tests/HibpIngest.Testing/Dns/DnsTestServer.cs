@@ -17,10 +17,8 @@ internal sealed class DnsTestServer : IAsyncDisposable
     /// <summary>Value of HIBP_DNS.</summary>
     public string Setting => _socket.Client.LocalEndPoint!.ToString()!;
 
-    /// <summary>The TXT records of each domain.</summary>
     public ConcurrentDictionary<string, string[]> Records { get; } = new(StringComparer.OrdinalIgnoreCase);
 
-    /// <summary>True if it refuses every question.</summary>
     public bool IsDown { get; set; }
 
     public async ValueTask DisposeAsync()

@@ -72,8 +72,9 @@ public abstract class AcceptanceContract
                 + "exactly its breaches");
         }
 
-        var mails = Directory.GetFiles(File("mail"), "*.eml").Select(System.IO.File.ReadAllLines)
-            .Select(lines => (To: Header(lines, "To"), Breach: Header(lines, "Subject").Split(": Breach ")[1])).Order().ToList();
+        var mails = Directory.GetFiles(File("mail"), "*.eml").Select(file => MailReader.Read(System.IO.File.ReadAllBytes(file)))
+            .Select(mail => (To: mail.To.Mailboxes.Single().GetAddress(idnEncode: true), Breach: mail.Subject!.Split(": Breach ")[1]))
+            .Order().ToList();
         var due = new[] { ("First", first), ("Second", second) }.SelectMany(breach =>
             people.Where(breach.Item2.Contains).Select(email => (To: email, Breach: breach.Item1))
                 .Concat(
@@ -106,16 +107,5 @@ public abstract class AcceptanceContract
     {
         var (accounts, _) = await ExternalProgram.RunScriptAsync("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs", zip);
         return [.. accounts.Split('\n', StringSplitOptions.RemoveEmptyEntries)];
-    }
-
-    /// <summary>Returns a header, unfolded and with its encoded words (RFC 2047, base64) decoded.</summary>
-    private static string Header(string[] lines, string name)
-    {
-        var first = Array.FindIndex(lines, line => line.StartsWith(name + ": ", StringComparison.Ordinal));
-        var words = lines[first][(name.Length + 2)..] + string.Concat(lines.Skip(first + 1).TakeWhile(line => line.StartsWith(' ')));
-        return words.StartsWith("=?utf-8?B?", StringComparison.Ordinal)
-            ? string.Concat(
-                words.Split(' ').Select(word => Encoding.UTF8.GetString(Convert.FromBase64String(word["=?utf-8?B?".Length..^2]))))
-            : words;
     }
 }

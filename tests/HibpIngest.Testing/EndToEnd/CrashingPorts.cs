@@ -4,10 +4,7 @@ namespace HibpIngest.Testing;
 
 public sealed class CrashException() : Exception("the process died here");
 
-/// <summary>
-/// Counts every call that a process makes to its stores, and crashes it at the Nth: before the call, or after it but
-/// before its response. All later calls fail, because a crashed process makes none.
-/// </summary>
+/// <summary>Crashes a process at its Nth store call: before it, or after it but before its response. All later calls fail.</summary>
 internal sealed class CrashPoint(int at, bool afterwards)
 {
     private int _calls;
@@ -16,10 +13,8 @@ internal sealed class CrashPoint(int at, bool afterwards)
 
     public bool Crashed => Volatile.Read(ref _calls) >= at;
 
-    /// <summary>The call at which the process crashed.</summary>
     public string? Where { get; private set; }
 
-    /// <summary>Returns parts whose calls are counted.</summary>
     public PipelineParts Wrap(PipelineParts context) => context with
     {
         Database = Wrap(context.Database),
@@ -37,13 +32,8 @@ internal sealed class CrashPoint(int at, bool afterwards)
         Caller = Wrap(context.Caller),
     };
 
-    /// <summary>
-    /// Works like a host until the process crashes; then makes its messages visible again, as the visibility timeout
-    /// does.
-    /// </summary>
+    /// <summary>Works like a host until the process crashes; then makes its messages visible, as the visibility timeout does.</summary>
     /// <param name="queues">The queues as another process opens them.</param>
-    /// <param name="dying">The parts of the process that crashes.</param>
-    /// <param name="first">Runs before the queues are read.</param>
     public static async Task WorkAsync(IMessageQueues queues, PipelineParts dying, Func<Task> first)
     {
         (IMessageQueue Queue, QueuedMessage Message)? held = null;

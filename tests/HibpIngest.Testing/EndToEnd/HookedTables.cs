@@ -1,6 +1,5 @@
 namespace HibpIngest.Testing;
 
-/// <summary>Wraps every table of a store.</summary>
 internal sealed class HookedTables(
     IStoreTables tables, Func<IAccountTable, IAccountTable> table, Func<IRangeTable, IRangeTable> ranges) : IStoreTables
 {

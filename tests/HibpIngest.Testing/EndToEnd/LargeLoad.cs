@@ -18,9 +18,7 @@ namespace HibpIngest.Testing;
 /// was mailed twice, as may happen after a kill, counts once: its second file replaces the first.
 /// </summary>
 /// <param name="folder">For the archive, the database, the emulator's data and the mails.</param>
-/// <param name="accounts">Number of accounts.</param>
 /// <param name="isTimePassed">Moves the stores' time after a kill, instead of waiting until leases expire.</param>
-/// <param name="report">Receives lines about the progress.</param>
 /// <param name="server">Connection string of an empty database of a T-SQL server; null: SQLite.</param>
 internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, Action<string> report, string? server = null)
 {
@@ -61,9 +59,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
 
     private string MailFolder => Path.Combine(folder, "mail");
 
-    /// <summary>Loads the breach, and checks the result.</summary>
     /// <param name="kills">How often the process is killed: at most <see cref="MaxKills"/>, while it copies, upserts and mails.</param>
-    /// <exception cref="InvalidDataException">The result isn't what was expected.</exception>
     public async Task<LargeLoadFigures> RunAsync(int kills)
     {
         var domains = SubscribedDomains();
@@ -145,7 +141,6 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
             throw new IOException($"{folder} has too little room; set TMPDIR to a folder with more");
     }
 
-    /// <summary>Returns the first small domains of the sample.</summary>
     private HashSet<string> SubscribedDomains()
     {
         var domains = new HashSet<string>(StringComparer.Ordinal);

@@ -16,7 +16,6 @@ internal static class LayoutContent
                 .Where(one => one.Marks.Length > 0).ToDictionary(one => one.Key, one => one.Marks), StringComparer.Ordinal);
     }
 
-    /// <summary>Returns the layout's accounts with their marks.</summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(PipelineRig rig, StoreLayout layout)
     {
         var accounts = new Dictionary<string, string[]>();
@@ -33,7 +32,6 @@ internal static class LayoutContent
         return accounts;
     }
 
-    /// <summary>Returns the layout's hashes with their marks.</summary>
     public static async Task<SortedDictionary<string, string>> ReadRangesAsync(PipelineRig rig, StoreLayout layout)
     {
         var all = new SortedDictionary<string, string>(StringComparer.Ordinal);

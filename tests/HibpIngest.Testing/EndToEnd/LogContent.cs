@@ -5,11 +5,8 @@ namespace HibpIngest.Testing;
 
 /// <summary>A load's content in the journal, with all its rows.</summary>
 /// <param name="Load">The load's number, from its folder.</param>
-/// <param name="State">Whether and how it can be used.</param>
-/// <param name="Segments">Number of segments.</param>
 /// <param name="Documents">Names of its other blobs, without their folder.</param>
 /// <param name="Document">The newest document that makes the load count.</param>
-/// <param name="Accounts">The accounts of its rows.</param>
 internal sealed record LogContent(
     long Load, JournaledState State, int Segments, IReadOnlyList<string> Documents, JournalLoadDocument? Document,
         IReadOnlyList<string> Accounts)
@@ -24,26 +21,13 @@ internal sealed record LogContent(
             foreach (var segment in segments)
             {
                 await using var reader = await SegmentReader.OpenAsync(blobs, segment.Name, CancellationToken.None);
-                await reader.ReadAsync(new Collector(accounts), CancellationToken.None);
+                var read = await reader.ReadAsync(new CollectVisitor(), CancellationToken.None);
+                accounts.AddRange(read.Rows.Select(row => $"{row.Alias}@{row.Domain}"));
             }
             contents.Add(new LogContent(
                 long.Parse(load.Folder.Split('-')[0]), load.State, segments.Count,
                 [.. load.Blobs.Except(segments).Select(blob => blob.Name[load.Folder.Length..])], load.Document, accounts));
         }
         return contents;
-    }
-
-    private readonly struct Collector(List<string> into) : IAccountVisitor
-    {
-        public void BeginBlock(in SegmentBlock block)
-        {
-        }
-
-        public void BeginDomain(ReadOnlySpan<byte> domain, int rows)
-        {
-        }
-
-        public void Account(ReadOnlySpan<byte> alias, ReadOnlySpan<byte> domain) =>
-            into.Add($"{Encoding.ASCII.GetString(alias)}@{Encoding.ASCII.GetString(domain)}");
     }
 }

@@ -3,17 +3,11 @@ using HibpIngest.Passwords.Appends;
 using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Puts the stores into the state of minutes after a process was killed: its leases have expired, and Sweep has
-/// re-sent the messages it had received. Tests then don't have to wait; the long campaigns do.
-/// </summary>
-/// <param name="connection">Connection string of the storage account.</param>
-/// <param name="databaseFile">The SQLite database.</param>
+/// <summary>Puts the stores into the state minutes after a kill: leases have expired, and Sweep has re-sent lost messages.</summary>
 internal sealed class PassedTime(string connection, string databaseFile) : IDisposable
 {
     /// <summary>Longer than each age at which Sweep regards a message as lost.</summary>
@@ -42,15 +36,13 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
             last with { SeenAt = last.SeenAt - (2 * Heartbeat.MissedAfter) }, CancellationToken.None);
     }
 
-    /// <summary>Expires every lease and claim of a killed process.</summary>
     public async Task ExpireLeasesAsync(int killed)
     {
         var host = (await FindHeartbeatAsync(killed)).Host;
         await ExecuteAsync($"UPDATE locks SET expires_at = 0 WHERE owner LIKE '{host}-%'");
-        await ExecuteAsync($"UPDATE loads SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
-        await ExecuteAsync($"UPDATE slices SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
         await ExecuteAsync($"UPDATE notifications SET claim_expires_at = 0 WHERE claim_owner LIKE '{host}-%'");
-        await ExecuteAsync($"UPDATE call_clients SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
+        foreach (var table in (string[])["loads", "slices", "call_clients"])
+            await ExecuteAsync($"UPDATE {table} SET lease_expires_at = 0 WHERE owner LIKE '{host}-%'");
     }
 
     /// <summary>Expires the locks of killed operator commands, which send no heartbeat.</summary>
@@ -67,7 +59,6 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
         await parts.Get<Sweep>().RunAsync(CancellationToken.None);
     }
 
-    /// <summary>Re-sends the messages of appended passwords that Sweep regards as lost by then.</summary>
     public Task SweepAppendsAsync()
     {
         var clock = new TestClock();
@@ -78,12 +69,5 @@ internal sealed class PassedTime(string connection, string databaseFile) : IDisp
 
     public void Dispose() => _account.Dispose();
 
-    private async Task ExecuteAsync(string sql)
-    {
-        await using var database = new SqliteConnection($"Data Source={databaseFile};Pooling=False");
-        await database.OpenAsync();
-        await using var command = database.CreateCommand();
-        command.CommandText = sql;
-        await command.ExecuteNonQueryAsync();
-    }
+    private Task ExecuteAsync(string sql) => PipelineRig.ExecuteAsync(databaseFile, sql);
 }

@@ -46,7 +46,6 @@ internal sealed partial class PeopleRig : IAsyncDisposable
 
     public static async Task<PeopleRig> StartAsync(TimeProvider? time = null) => Over(await PipelineRig.StartAsync(time: time));
 
-    /// <summary>Replaces the pipeline's services.</summary>
     public PeopleRig With(PipelineParts context)
     {
         Context = context;
@@ -70,7 +69,6 @@ internal sealed partial class PeopleRig : IAsyncDisposable
         await PipelineRig.RunToEndAsync(Context);
     }
 
-    /// <summary>Handles a command as its message does.</summary>
     public Task HandleAsync(PersonCommand command) =>
         Context.Get<HandleCommand>().RunAsync(CommandMessage.Of(command, Sealer), CancellationToken.None);
 
@@ -83,7 +81,6 @@ internal sealed partial class PeopleRig : IAsyncDisposable
     /// <summary>Returns a command of now, with a new id.</summary>
     public PersonCommand New(CommandKind kind) => new(kind) { Id = Guid.NewGuid(), At = Pipeline.Time.GetUtcNow() };
 
-    /// <summary>Returns the subjects and recipients of the received mails, in order.</summary>
     public IReadOnlyList<(string To, MimeMessage Mail)> Mails() =>
         [.. Smtp.Mails.Select(one => (one.To, MimeMessage.Load(new MemoryStream(one.Content))))];
 

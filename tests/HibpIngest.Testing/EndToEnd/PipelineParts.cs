@@ -15,10 +15,7 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The stores, senders, keys, options and clock of one process, and the product's services on top of them. A
-/// with-expression replaces a part for all services resolved from the result.
-/// </summary>
+/// <summary>One process's stores, keys, options and clock, with the product's services; a with-expression replaces a part.</summary>
 internal sealed record PipelineParts
 {
     public required IBreachDatabase Database { get; init; }
@@ -125,7 +122,6 @@ internal sealed record PipelineParts
             Logs = logs,
         };
 
-    /// <summary>Creates a new instance.</summary>
     /// <param name="arguments">Constructor arguments in addition to the services.</param>
     public T Get<T>(params object[] arguments)
         where T : class => arguments.Length == 0 && Services is var services

@@ -1,4 +1,3 @@
-using System.IO.Compression;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting;
@@ -13,10 +12,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The whole pipeline on a storage account, a database file and a pickup folder of its own. It plays the host's part
-/// one message at a time, so that a test controls the order. A test may also supply the clock.
-/// </summary>
+/// <summary>The whole pipeline on stores of its own. It plays the host one message at a time, so that a test controls the order.</summary>
 internal sealed class PipelineRig : IAsyncDisposable
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("hibp-test-").FullName;
@@ -95,7 +91,6 @@ internal sealed class PipelineRig : IAsyncDisposable
         };
     }
 
-    /// <summary>Opens the storage accounts as another process would.</summary>
     public StorageAccount OpenAccount() => StorageAccount.Open(Connection, NullLoggerFactory.Instance, further: Further);
 
     /// <summary>Uploads a blob to the container, as any storage tool would.</summary>
@@ -107,10 +102,7 @@ internal sealed class PipelineRig : IAsyncDisposable
         return await Context.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
     }
 
-    /// <summary>
-    /// Scans for zips, then processes messages until every queue is empty. A failure reaches the caller, and its
-    /// message stays in the queue.
-    /// </summary>
+    /// <summary>Scans for zips, then processes all messages. A failure reaches the caller, and its message stays in the queue.</summary>
     public Task RunToEndAsync() => RunToEndAsync(Context);
 
     public static async Task RunToEndAsync(PipelineParts context)
@@ -168,34 +160,27 @@ internal sealed class PipelineRig : IAsyncDisposable
     public IReadOnlyList<(string File, string Text)> Mails() => !Directory.Exists(MailFolder) ? []
         : [.. Directory.GetFiles(MailFolder, "*.eml").Order().Select(file => (Path.GetFileName(file), File.ReadAllText(file)))];
 
-    /// <summary>Returns the mails' recipients, sorted.</summary>
     public IReadOnlyList<string> Recipients() =>
         [.. Mails()
             .Select(mail => mail.Text.Split("\r\n").First(line => line.StartsWith("To: ", StringComparison.Ordinal))[4..].Trim('<', '>'))
             .Order()];
 
     /// <summary>Returns why a subscriber's notification was rejected, without the product's code.</summary>
-    public async Task<string> ErrorOfAsync(string email)
-    {
-        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = "SELECT n.error FROM notifications n JOIN subscribers s ON s.id = n.subscriber WHERE s.email = $email";
-        command.Parameters.AddWithValue("$email", email);
-        return await command.ExecuteScalarAsync() as string ?? "";
-    }
+    public async Task<string> ErrorOfAsync(string email) => await ExecuteAsync(
+        $"SELECT n.error FROM notifications n JOIN subscribers s ON s.id = n.subscriber WHERE s.email = '{email}'") as string ?? "";
 
     /// <summary>Runs a statement on the database file, bypassing the product.</summary>
-    public async Task<object?> ExecuteAsync(string sql)
+    public Task<object?> ExecuteAsync(string sql) => ExecuteAsync(DatabaseFile, sql);
+
+    public static async Task<object?> ExecuteAsync(string databaseFile, string sql)
     {
-        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
+        await using var connection = new SqliteConnection($"Data Source={databaseFile};Pooling=False");
         await connection.OpenAsync();
         await using var command = connection.CreateCommand();
         command.CommandText = sql;
         return await command.ExecuteScalarAsync();
     }
 
-    /// <summary>Returns the number of messages in each queue, poison queues included.</summary>
     public async Task<Dictionary<string, int>> DepthsAsync()
     {
         var depths = new Dictionary<string, int>();
@@ -204,19 +189,8 @@ internal sealed class PipelineRig : IAsyncDisposable
         return depths;
     }
 
-    public static byte[] Zip(params (string Name, string Text)[] entries)
-    {
-        var bytes = new MemoryStream();
-        using (var zip = new ZipArchive(bytes, ZipArchiveMode.Create, leaveOpen: true))
-        {
-            foreach (var (name, text) in entries)
-            {
-                using var entry = zip.CreateEntry(name).Open();
-                entry.Write(Encoding.UTF8.GetBytes(text));
-            }
-        }
-        return bytes.ToArray();
-    }
+    public static byte[] Zip(params (string Name, string Text)[] entries) =>
+        ArchiveTesting.Zip(seekable: true, [.. entries.Select(entry => (entry.Name, Encoding.UTF8.GetBytes(entry.Text)))]);
 
     /// <summary>Returns numbered accounts over a few domains, one per line.</summary>
     public static string Accounts(int first, int count) =>
@@ -227,10 +201,7 @@ internal sealed class PipelineRig : IAsyncDisposable
     public static IEnumerable<string> Expected(int first, int count) =>
         Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
 
-    /// <summary>
-    /// Restores the database from a backup, as an operator would after stopping every host. Closes everything opened
-    /// before.
-    /// </summary>
+    /// <summary>Restores the database from a backup, as an operator does with all hosts stopped. Closes everything opened before.</summary>
     public async Task RestoreAsync(string backup)
     {
         await LoseDatabaseAsync(backup);
@@ -245,7 +216,6 @@ internal sealed class PipelineRig : IAsyncDisposable
         _databases.Clear();
     }
 
-    /// <summary>Deletes the database, and closes everything opened before.</summary>
     /// <param name="but">A file that is kept.</param>
     public async Task LoseDatabaseAsync(string? but = null)
     {
@@ -257,15 +227,10 @@ internal sealed class PipelineRig : IAsyncDisposable
         }
     }
 
-    /// <summary>Backs up the database as its documentation says.</summary>
     public async Task<string> BackUpAsync(string name)
     {
         var backup = $"{DatabaseFile}.{name}.backup";
-        await using var connection = new SqliteConnection($"Data Source={DatabaseFile};Pooling=False");
-        await connection.OpenAsync();
-        await using var command = connection.CreateCommand();
-        command.CommandText = $"VACUUM INTO '{backup}'";
-        await command.ExecuteNonQueryAsync();
+        await ExecuteAsync($"VACUUM INTO '{backup}'");
         return backup;
     }
 
@@ -275,7 +240,6 @@ internal sealed class PipelineRig : IAsyncDisposable
         Directory.Delete(_folder, recursive: true);
     }
 
-    /// <summary>The queues of the load stages.</summary>
     public static IReadOnlyList<string> LoadQueues { get; } =
         [.. MessageRoutes.All.Where(route => route.Message.IsSubclassOf(typeof(PipelineMessage))).Select(route => route.Queue)];
 

@@ -11,7 +11,6 @@ internal class PortProxy<T> : DispatchProxy
     private Action? _after;
     private Func<object?, object?>? _wrap;
 
-    /// <param name="port">Receives the calls.</param>
     /// <param name="before">Called before each call that returns a task.</param>
     /// <param name="after">Called when that task has ended, before its result is returned.</param>
     /// <param name="wrap">Replaces the result of any other call.</param>

@@ -12,10 +12,8 @@ internal static class PreparedLoad
     private const string Owner = "bench";
     private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
 
-    /// <summary>The account table of a new store.</summary>
     public static IAccountTable FirstTable(IStoreTables tables) => tables.Accounts(new TablePlace(1, LayoutFacts.Accounts));
 
-    /// <summary>Starts a load of a new blob version.</summary>
     public static async Task<Load> StartAsync(IBreachDatabase database, IngestOptions? options = null, string breach = "Bench")
     {
         var id = new LoadId((await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1);
@@ -25,7 +23,6 @@ internal static class PreparedLoad
         return (await database.GetLoadAsync(id, CancellationToken.None))!;
     }
 
-    /// <summary>Acquires a load's lease, and opens its copy.</summary>
     public static async Task<IBatchCopy> OpenCopyAsync(IBreachDatabase database, Load load)
     {
         await database.TryClaimLoadAsync(load.Id, LoadState.Ingesting, Owner, Lease, CancellationToken.None);
@@ -43,7 +40,6 @@ internal static class PreparedLoad
         return load;
     }
 
-    /// <param name="rows">Rows of all batches.</param>
     /// <param name="add">Adds the row with this 0-based number.</param>
     public static IEnumerable<AccountBatch> Batches(
         int rows, Action<AccountBatch, int> add, int batchRows = LoadSettings.DefaultBatchRows)
@@ -57,14 +53,12 @@ internal static class PreparedLoad
         }
     }
 
-    /// <summary>Returns batches of sample accounts.</summary>
     public static IEnumerable<AccountBatch> SampleBatches(int rows)
     {
         var samples = new SampleAccounts(1);
         return Batches(rows, (batch, number) => batch.Add(samples, number));
     }
 
-    /// <summary>Adds an account of the sample.</summary>
     public static void Add(this AccountBatch batch, SampleAccounts samples, long number)
     {
         Span<byte> buffer = stackalloc byte[SampleAccounts.MaxBytes];
@@ -81,7 +75,6 @@ internal static class PreparedLoad
             slice.Load, slice.Number, Owner, slice.Count, work!.Layouts.Version, CancellationToken.None);
     }
 
-    /// <summary>Records that all batches have been copied.</summary>
     public static Task FinishAsync(IBreachDatabase database, Load load) =>
         database.FinishIngestAsync(load.Id, Owner, new LoadCheckpoint(), CancellationToken.None);
 

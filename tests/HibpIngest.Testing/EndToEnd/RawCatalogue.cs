@@ -5,15 +5,9 @@ namespace HibpIngest.Testing;
 /// <summary>Reads the catalogue directly from its blobs.</summary>
 internal sealed class RawCatalogue(ICatalogueBlobs blobs)
 {
-    public async Task<IReadOnlyList<CatalogueEntry>> ListAsync(string prefix = "")
-    {
-        var listed = new List<CatalogueEntry>();
-        await foreach (var entry in blobs.ListAsync(prefix, CancellationToken.None))
-            listed.Add(entry);
-        return listed;
-    }
+    public async Task<IReadOnlyList<CatalogueEntry>> ListAsync(string prefix = "") =>
+        await blobs.ListAsync(prefix, CancellationToken.None).ToListAsync();
 
-    /// <summary>Returns a document's JSON.</summary>
     /// <returns>Null if it doesn't exist.</returns>
     public async Task<string?> ReadAsync(string name)
     {

@@ -62,10 +62,7 @@ internal static class RawTable
         Sorted(accounts.Select(account => (
             Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account.Key))), account.Value.AsEnumerable())));
 
-    /// <summary>
-    /// Returns the accounts, read in ranges between some of the expected keys, because the emulator sorts everything
-    /// a query leaves for every page of it. The first and the last range are open, so nothing is left out.
-    /// </summary>
+    /// <summary>Returns the accounts, read in key ranges, because the emulator sorts all that a query leaves for every page.</summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(
         string connectionString, string table, IEnumerable<string> expected)
     {
@@ -91,8 +88,7 @@ internal static class RawTable
 
     private static HttpRequestMessage Request(string connectionString, string path, string query)
     {
-        var settings = connectionString.Split(';', StringSplitOptions.RemoveEmptyEntries).Select(pair => pair.Split('=', 2)).ToDictionary(
-            pair => pair[0], pair => pair[1]);
+        var settings = ConnectionStrings.Settings(connectionString);
         var endpoint = new Uri(settings["TableEndpoint"]);
         var request = new HttpRequestMessage(HttpMethod.Get, $"{endpoint}/{path}{query}");
         var date = TimeProvider.System.GetUtcNow().ToString("R", CultureInfo.InvariantCulture);

@@ -17,11 +17,8 @@ internal static class ThrottledUpsert
     /// <summary>Slices that the Functions host and the local host process at once.</summary>
     private const int SlicesOfAProcess = 24;
 
-    /// <summary>Returns the number of processes for this many slices in flight.</summary>
     public static int Processes(int inFlight) => Math.Max(inFlight / SlicesOfAProcess, 1);
 
-    /// <summary>Runs all slices of a load.</summary>
-    /// <param name="folder">The folder of the database.</param>
     public static async Task<ThrottleResult> MeasureAsync(string folder, int inFlight, int slices, int sliceRows, TableLimits limits)
     {
         var file = Path.Combine(folder, $"{Guid.NewGuid():N}.db");
@@ -67,12 +64,8 @@ internal static class ThrottledUpsert
     }
 }
 
-/// <summary>The result of a run.</summary>
-/// <param name="Seconds">Duration.</param>
 /// <param name="Bound">The least time that the limits allow.</param>
-/// <param name="Refused">The share of writes that were refused.</param>
 /// <param name="Written">Entities written per entity.</param>
-/// <param name="Deferred">Deferred slices.</param>
 internal sealed record ThrottleResult(double Seconds, double Bound, double Refused, double Written, int Deferred)
 {
     public double Rate => Bound / Seconds;

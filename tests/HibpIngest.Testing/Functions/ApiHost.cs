@@ -1,20 +1,9 @@
 using System.Net;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
-using Microsoft.AspNetCore.Http.Features;
-using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
-using Yarp.ReverseProxy.Forwarder;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The API's Functions app behind a front end that does what the Functions host does with a request: it invokes the
-/// function, and forwards the request with YARP to the worker's own server under the same invocation id.
-/// </summary>
+/// <summary>The API's Functions app. Its front end invokes the function and forwards the request, as the host does.</summary>
 internal sealed class ApiHost : IAsyncDisposable
 {
     /// <summary>The header that joins a request to its invocation.</summary>
@@ -22,38 +11,20 @@ internal sealed class ApiHost : IAsyncDisposable
 
     private const string Function = "Web";
 
-    private readonly WebApplication _front;
-    private readonly HttpMessageInvoker _client = new(new SocketsHttpHandler
-    {
-        AllowAutoRedirect = false,
-        AutomaticDecompression = DecompressionMethods.None,
-        UseCookies = false,
-        UseProxy = false,
-        ActivityHeadersPropagator = null,
-    });
+    private readonly Forwarder _forwarder = new();
+    private LocalServer _front = null!;
 
-    private ApiHost(FunctionsWorker worker)
-    {
-        Worker = worker;
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.WebHost.UseKestrelCore().ConfigureKestrel(server => server.Listen(IPAddress.Loopback, 0));
-        builder.Services.AddLogging().AddHttpForwarder();
-        _front = builder.Build();
-        var forwarder = _front.Services.GetRequiredService<IHttpForwarder>();
-        _front.Run(context => ForwardAsync(forwarder, context));
-    }
+    private ApiHost(FunctionsWorker worker) => Worker = worker;
 
     public FunctionsWorker Worker { get; }
 
-    public Uri Address => new(_front.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>()
-        .Addresses.Single());
+    public Uri Address => new(_front.Address);
 
-    /// <summary>Starts the app with these app settings.</summary>
     /// <param name="folder">The parent of its home folder.</param>
     public static async Task<ApiHost> StartAsync(string folder, IReadOnlyDictionary<string, string> settings)
     {
         var host = new ApiHost(await FunctionsWorker.StartAsync(BuiltApp.Folder("HibpIngest.Functions.Api"), folder, settings));
-        await host._front.StartAsync();
+        host._front = await LocalServer.StartAsync(host.ForwardAsync);
         return host;
     }
 
@@ -75,11 +46,11 @@ internal sealed class ApiHost : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _front.DisposeAsync();
-        _client.Dispose();
+        _forwarder.Dispose();
         await Worker.DisposeAsync();
     }
 
-    private async Task ForwardAsync(IHttpForwarder forwarder, HttpContext context)
+    private async Task ForwardAsync(HttpContext context)
     {
         // A client's own id is kept: the worker then waits for an invocation that never comes.
         var id = Guid.NewGuid().ToString();
@@ -89,7 +60,7 @@ internal sealed class ApiHost : IAsyncDisposable
         if (context.Request.Headers["X-Forwarded-For"].LastOrDefault() is { } caller)
             context.Connection.RemoteIpAddress = IPAddress.Parse(caller.Split(',')[^1].Trim());
         var invocation = Worker.InvokeForwardedAsync(Function, id);
-        await forwarder.SendAsync(context, Worker.HttpAddress!.AbsoluteUri, _client, ForwarderRequestConfig.Empty, HttpTransformer.Default);
+        await _forwarder.SendAsync(context, Worker.HttpAddress!.AbsoluteUri);
         await invocation;
     }
 }

@@ -13,7 +13,6 @@ internal static class AppFunctions
 
     public static IReadOnlyDictionary<string, TriggerBindingAttribute> Api { get; } = Of(typeof(WebFunction).Assembly);
 
-    /// <summary>Returns a property of each pipeline function's trigger of this kind.</summary>
     public static Dictionary<string, string> Of<T>(Func<T, string> what)
         where T : TriggerBindingAttribute =>
         Pipeline.Where(function => function.Value is T).ToDictionary(function => function.Key, function => what((T)function.Value));

@@ -23,13 +23,10 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public BlobContainerClient Container => new(Storage, "breach");
 
-    /// <summary>Starts the app on stores of its own.</summary>
     public static async Task<DrivenApp> StartAsync(string driver, params (string Name, string Value)[] settings) =>
         await StartAsync(driver, await AzuriteFixture.NewAccountAsync(), settings);
 
     /// <param name="driver">One of <see cref="Drivers"/>.</param>
-    /// <param name="storage">Connection string of its storage account.</param>
-    /// <param name="settings">More app settings.</param>
     public static async Task<DrivenApp> StartAsync(string driver, string storage, params (string Name, string Value)[] settings)
     {
         var all = settings.ToDictionary(setting => setting.Name, setting => setting.Value);
@@ -38,10 +35,8 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public abstract Task<HibpResult> HibpAsync(params string[] arguments);
 
-    /// <summary>Posts the Event Grid event of a blob.</summary>
     public abstract Task PostEventAsync(string blob);
 
-    /// <summary>Returns the worker's process id.</summary>
     public abstract Task<int> FindWorkerAsync();
 
     /// <summary>Kills the worker with SIGKILL; the host starts another.</summary>
@@ -53,10 +48,8 @@ internal abstract class DrivenApp : IAsyncDisposable
     /// <summary>Stops the instance with SIGTERM, and waits for its end.</summary>
     public abstract Task StopAsync();
 
-    /// <summary>Starts the next instance after one that was stopped.</summary>
     public abstract Task StartNextAsync();
 
-    /// <summary>Starts the next instance from another folder.</summary>
     public abstract Task StartNextElsewhereAsync();
 
     /// <summary>Starts the next instance, in whose worker memory seems exhausted whenever a function works.</summary>
@@ -64,7 +57,6 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public QueueClient Queue(string name) => new(Storage, name);
 
-    /// <summary>Uploads a file, and posts its event.</summary>
     public async Task DropAsync(string blob, byte[] content)
     {
         await Container.UploadBlobAsync(blob, new BinaryData(content));
@@ -73,8 +65,6 @@ internal abstract class DrivenApp : IAsyncDisposable
 
     public abstract ValueTask DisposeAsync();
 
-    /// <summary>Returns the settings of an app on stores of its own.</summary>
-    /// <param name="storage">Connection string of its storage account.</param>
     /// <param name="folder">The folder of its database and mails.</param>
     /// <param name="more">More settings, which override the others.</param>
     public static Dictionary<string, string> SettingsOf(string storage, string folder, IReadOnlyDictionary<string, string> more)
@@ -106,7 +96,6 @@ internal abstract class DrivenApp : IAsyncDisposable
     }
 }
 
-/// <summary>The app driven by the trigger listeners alone.</summary>
 internal sealed class ListenedApp : DrivenApp
 {
     // A real host sweeps every minute.

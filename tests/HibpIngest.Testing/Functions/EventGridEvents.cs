@@ -5,7 +5,6 @@ namespace HibpIngest.Testing;
 /// <summary>Events as Event Grid posts them (learn.microsoft.com/azure/event-grid/event-schema-blob-storage).</summary>
 internal static class EventGridEvents
 {
-    /// <summary>Turns a request into the delivery of a BlobCreated event.</summary>
     public static void Fill(HttpRequestMessage request, Uri blob, string container, string name)
     {
         var events = new JsonArray(new JsonObject

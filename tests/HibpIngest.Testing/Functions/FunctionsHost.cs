@@ -31,14 +31,12 @@ internal sealed class FunctionsHost : IAsyncDisposable
         _variables = DrivenApp.SettingsOf(storage, _folder.Path, settings);
     }
 
-    /// <summary>Connection string of the storage account.</summary>
     public string Storage { get; }
 
     public string DatabaseFile => Path.Combine(_folder.Path, "hibp.db");
 
     public string MailFolder => Path.Combine(_folder.Path, "mail");
 
-    /// <summary>The environment in which a <c>hibp</c> command works on the same stores.</summary>
     public IReadOnlyDictionary<string, string> Variables => _variables;
 
     public FunctionsWorker Worker { get; private set; } = null!;
@@ -46,9 +44,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
     public BlobContainerClient Container => new(Storage, "breach");
 
     /// <summary>Starts the app on stores of its own, which aren't set up yet except for the upload container.</summary>
-    /// <param name="settings">More app settings.</param>
     /// <param name="appFolder">A published app; null: the built one.</param>
-    /// <param name="storage">Connection string of its storage account; null: a new one.</param>
     public static async Task<FunctionsHost> StartAsync(
         IReadOnlyDictionary<string, string>? settings = null, string? appFolder = null, string? storage = null)
     {
@@ -73,11 +69,9 @@ internal sealed class FunctionsHost : IAsyncDisposable
     /// <summary>Completes when there is a worker: a host's triggers wait while it starts another.</summary>
     public Task Ready => _ready.Task;
 
-    /// <summary>The output of all workers.</summary>
     public string Said => _saidBefore + Worker.Said;
 
     /// <summary>Ends the worker; triggers wait until <see cref="StartNextWorkerAsync"/> has started another.</summary>
-    /// <param name="end">Ends the worker.</param>
     public async Task EndWorkerAsync(Func<Task> end)
     {
         _ready = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -85,7 +79,6 @@ internal sealed class FunctionsHost : IAsyncDisposable
         _saidBefore += Worker.Said;
     }
 
-    /// <param name="settings">More app settings.</param>
     public async Task StartNextWorkerAsync(params (string Name, string Value)[] settings)
     {
         await StartWorkerAsync(settings);
@@ -105,18 +98,15 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     public async Task DropAsync(string blob, byte[] content) => await Container.UploadBlobAsync(blob, new BinaryData(content));
 
-    /// <summary>Uploads a file, and runs the function that its event triggers.</summary>
     public async Task<InvocationResult> IngestAsync(string blob, byte[] content)
     {
         await DropAsync(blob, content);
         return await InvokeBlobAsync(blob);
     }
 
-    /// <summary>Delivers the event of an uploaded blob.</summary>
     public Task<InvocationResult> InvokeBlobAsync(string blob, CancellationToken cancellationToken = default) =>
         InvokeBlobAsync("IngestBreach", Container.Name, blob, cancellationToken);
 
-    /// <summary>Uploads a file of password hashes, and runs the function that its event triggers.</summary>
     public async Task<InvocationResult> DropPasswordsAsync(string blob, byte[] content)
     {
         var drops = new BlobContainerClient(Storage, "passwords-import");
@@ -138,7 +128,6 @@ internal sealed class FunctionsHost : IAsyncDisposable
         Worker.InvokeAsync(
             "Sweep", new TypedData { Json = """{"Schedule":{"AdjustForDST":true},"ScheduleStatus":null,"IsPastDue":false}""" });
 
-    /// <summary>Returns the response to <c>GET /api/health</c>.</summary>
     public async Task<HostAnswer> HealthAsync()
     {
         var result = await Worker.InvokeAsync("Health", new TypedData
@@ -150,11 +139,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
             result.Response.Body.Bytes.ToStringUtf8());
     }
 
-    /// <summary>
-    /// Processes the queues until no message is visible. Returns how many calls each function got, and how many of
-    /// them failed.
-    /// </summary>
-    /// <param name="only">The only function to run; null: all.</param>
+    /// <summary>Processes the queues until no message is visible; returns each function's calls, and how many of them failed.</summary>
     public async Task<Dictionary<string, (int Calls, int Failed)>> PumpAsync(string? only = null)
     {
         var counts = new Dictionary<string, (int Calls, int Failed)>();
@@ -185,7 +170,6 @@ internal sealed class FunctionsHost : IAsyncDisposable
         _folder.Dispose();
     }
 
-    /// <summary>Returns the functions that a queue triggers, in the order of the queues.</summary>
     public IEnumerable<(string Function, string Queue)> QueueFunctions() =>
         from trigger in Worker.Triggers
         let queue = (string?)trigger.Value["queueName"]
@@ -210,22 +194,17 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     private async Task<bool> WorkAsync(string function, QueueClient queue, QueueMessage message)
     {
-        var poison = Queue($"{queue.Name}-poison");
-        if (Decode(message.Body.ToString()) is not { } text)
-        {
-            await poison.CreateIfNotExistsAsync();
-            await poison.SendMessageAsync(message.Body.ToString());
-            await queue.DeleteMessageAsync(message.MessageId, message.PopReceipt);
-            return false;
-        }
-        var done = (await InvokeMessageAsync(function, text, message.DequeueCount)).Succeeded;
-        if (!done && message.DequeueCount < MaxDequeueCount)
+        // A body that can't be decoded is moved to the poison queue unread.
+        var text = Decode(message.Body.ToString());
+        var done = text is not null && (await InvokeMessageAsync(function, text, message.DequeueCount)).Succeeded;
+        if (!done && text is not null && message.DequeueCount < MaxDequeueCount)
         {
             await queue.UpdateMessageAsync(message.MessageId, message.PopReceipt, (string?)null, TimeSpan.Zero);
             return false;
         }
         if (!done)
         {
+            var poison = Queue($"{queue.Name}-poison");
             await poison.CreateIfNotExistsAsync();
             await poison.SendMessageAsync(message.Body.ToString());
         }
@@ -235,13 +214,7 @@ internal sealed class FunctionsHost : IAsyncDisposable
 
     private static string? Decode(string body)
     {
-        try
-        {
-            return Encoding.UTF8.GetString(Convert.FromBase64String(body));
-        }
-        catch (FormatException)
-        {
-            return null;
-        }
+        var bytes = new byte[body.Length];
+        return Convert.TryFromBase64String(body, bytes, out var length) ? Encoding.UTF8.GetString(bytes, 0, length) : null;
     }
 }

@@ -8,19 +8,13 @@ using Grpc.Core;
 using HibpIngest.Testing.Wire;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
-using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Runs a Functions app as its isolated worker process, and drives it as the Functions host does: starts it with the
-/// command line in worker.config.json, then tells it over gRPC which functions to load and to run.
-/// </summary>
+/// <summary>Runs a Functions app as an isolated worker, and drives it as the Functions host does: command line, then gRPC.</summary>
 internal sealed class FunctionsWorker : IAsyncDisposable
 {
     private const int MaxMessageBytes = 128 * 1024 * 1024;
@@ -33,8 +27,6 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     private readonly ConcurrentDictionary<string, TaskCompletionSource<StreamingMessage>> _waiting = new();
     private readonly TaskCompletionSource _connected = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly StringBuilder _said = new();
-    private readonly TaskCompletionSource _outputEnded = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private readonly TaskCompletionSource _errorEnded = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Process _process = new() { EnableRaisingEvents = true };
     private WebApplication? _server;
     private Dictionary<string, FunctionMetadata> _functions = [];
@@ -53,17 +45,13 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
     }
 
-    /// <summary>The triggers that the worker reports, by function.</summary>
     public IReadOnlyDictionary<string, JsonNode> Triggers => _functions.ToDictionary(
         function => function.Key, function => JsonNode.Parse(function.Value.RawBindings[0])!);
 
     /// <summary>The address of the worker's own server for forwarded requests; null: it has none.</summary>
     public Uri? HttpAddress { get; private set; }
 
-    /// <summary>Starts the worker, and loads all of its functions.</summary>
-    /// <param name="appFolder">The published or built app.</param>
     /// <param name="folder">The parent of its home folder.</param>
-    /// <param name="settings">The app settings.</param>
     public static async Task<FunctionsWorker> StartAsync(string appFolder, string folder, IReadOnlyDictionary<string, string> settings)
     {
         var worker = new FunctionsWorker(appFolder);
@@ -81,8 +69,6 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
     }
 
-    /// <summary>Runs a function.</summary>
-    /// <param name="data">The trigger's data.</param>
     /// <param name="cancellationToken">Cancels the invocation like a stopping host; its end is awaited all the same.</param>
     public Task<InvocationResult> InvokeAsync(string function, TypedData data, CancellationToken cancellationToken = default) =>
         InvokeAsync(function, Guid.NewGuid().ToString(), data, cancellationToken);
@@ -94,15 +80,12 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     /// <summary>Sends SIGTERM, as the platform does to stop an instance.</summary>
     public Task TerminateAsync() => _process.TerminateAsync();
 
-    /// <summary>Waits for its end, and returns its exit code.</summary>
     public async Task<int> EndAsync()
     {
         await _process.WaitForExitAsync().WaitAsync(TestTimeout);
-        await Task.WhenAll(_outputEnded.Task, _errorEnded.Task).WaitAsync(TestTimeout);
         return _process.ExitCode;
     }
 
-    /// <summary>Kills it with SIGKILL.</summary>
     public async Task KillAsync()
     {
         _process.Kill(entireProcessTree: true);
@@ -149,7 +132,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
         var (result, response) = (reply.InvocationResponse.Result, reply.InvocationResponse.ReturnValue?.Http);
         if (result.Exception is { } exception)
-            Add($"{exception.Type}: {exception.Message}{Environment.NewLine}{exception.StackTrace}");
+            Add(exception);
         return new InvocationResult(
             result.Status == StatusResult.Types.Status.Success, result.Exception?.Message ?? "", result.Exception?.StackTrace ?? "",
             response);
@@ -171,27 +154,20 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     private void StartProcess(string folder, IReadOnlyDictionary<string, string> settings)
     {
         var description = JsonNode.Parse(File.ReadAllText(Path.Combine(_appFolder, "worker.config.json")))!["description"]!;
-        var start = new ProcessStartInfo((string)description["defaultExecutablePath"]!)
-        {
-            WorkingDirectory = _appFolder,
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        var host = new Uri(_server!.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>()
-            .Addresses.Single());
-        foreach (var argument in (string[])
+        var host = new Uri(_server!.Urls.First());
+        string[] arguments =
         [
             Path.Combine(_appFolder, (string)description["defaultWorkerPath"]!), "--functions-uri", host.AbsoluteUri,
             "--functions-worker-id", _workerId, "--functions-request-id", Guid.NewGuid().ToString(),
             "--functions-grpc-max-message-length", MaxMessageBytes.ToString(CultureInfo.InvariantCulture),
-        ])
-            start.ArgumentList.Add(argument);
+        ];
+        var start = TestProcess.StartOf((string)description["defaultExecutablePath"]!, arguments);
+        start.WorkingDirectory = _appFolder;
         start.SetVariables(folder, settings);
         start.Environment["FUNCTIONS_APPLICATION_DIRECTORY"] = start.Environment["FUNCTIONS_WORKER_DIRECTORY"] = _appFolder;
         _process.StartInfo = start;
-        _process.OutputDataReceived += (_, e) => Take(e.Data, _outputEnded);
-        _process.ErrorDataReceived += (_, e) => Take(e.Data, _errorEnded);
+        _process.OutputDataReceived += (_, e) => Add(e.Data);
+        _process.ErrorDataReceived += (_, e) => Add(e.Data);
         _process.Exited += (_, _) => FailWaiting();
         _process.Start();
         IsStarted = true;
@@ -288,7 +264,7 @@ internal sealed class FunctionsWorker : IAsyncDisposable
                 var log = message.RpcLog;
                 Add(string.Create(CultureInfo.InvariantCulture, $"{log.Level} {log.Category}: {log.Message}"));
                 if (log.Exception is { } exception)
-                    Add($"{exception.Type}: {exception.Message}{Environment.NewLine}{exception.StackTrace}");
+                    Add(exception);
                 break;
             default:
                 var id = message.InvocationResponse?.InvocationId ?? message.RequestId;
@@ -298,21 +274,16 @@ internal sealed class FunctionsWorker : IAsyncDisposable
         }
     }
 
-    private void Take(string? line, TaskCompletionSource ended)
+    private void Add(Failure exception) => Add($"{exception.Type}: {exception.Message}{Environment.NewLine}{exception.StackTrace}");
+
+    private void Add(string? line)
     {
         if (line is null)
-            ended.TrySetResult();
-        else
-            Add(line);
-    }
-
-    private void Add(string line)
-    {
+            return;
         lock (_said)
             _said.AppendLine(line);
     }
 
-    /// <summary>The host's end of the gRPC stream.</summary>
     private sealed class WorkerStream(FunctionsWorker worker) : FunctionRpc.FunctionRpcBase
     {
         public override async Task EventStream(
@@ -350,13 +321,9 @@ internal sealed class FunctionsWorker : IAsyncDisposable
     }
 }
 
-/// <summary>The worker ended before it replied.</summary>
 internal sealed class WorkerEndedException() : InvalidOperationException("the worker has ended");
 
-/// <summary>How an invocation ended.</summary>
 /// <param name="Succeeded">If true, the message may be deleted.</param>
-/// <param name="Error">The error message that the host logs.</param>
-/// <param name="Stack">The stack trace that the host logs.</param>
 /// <param name="Response">The response of an HTTP trigger that doesn't forward.</param>
 internal sealed record InvocationResult(bool Succeeded, string Error, string Stack, Http? Response)
 {

@@ -6,7 +6,6 @@ namespace HibpIngest.Testing;
 /// <summary>A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.</summary>
 internal sealed class HostProcess : IAsyncDisposable
 {
-    /// <summary>The key of the blob extension's webhook.</summary>
     public const string WebhookKey = "webhook-key-of-a-test";
 
     private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
@@ -25,13 +24,9 @@ internal sealed class HostProcess : IAsyncDisposable
              "systemKeys":[{"name":"blobs_extension","value":"{{WebhookKey}}","encrypted":false}]}
             """);
         _logs = Path.Combine(folder, "log");
-        var start = new ProcessStartInfo(Environment.GetEnvironmentVariable(DrivenApp.HostVariable)!)
-        {
-            ArgumentList = { appFolder, "--port", _port.ToString(CultureInfo.InvariantCulture) },
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
+        var start = TestProcess.StartOf(
+            Environment.GetEnvironmentVariable(DrivenApp.HostVariable)!,
+            [appFolder, "--port", _port.ToString(CultureInfo.InvariantCulture)]);
         (string Name, string Value)[] own =
         [
             ("FUNCTIONS_WORKER_RUNTIME", "dotnet-isolated"), ("AzureFunctionsWebHost__hostid", "hibptest"),
@@ -65,12 +60,8 @@ internal sealed class HostProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>Starts the host, and returns when it responds.</summary>
-    /// <param name="appFolder">The folder of the built app.</param>
     /// <param name="folder">The folder of its secrets.</param>
-    /// <param name="settings">The app settings.</param>
     /// <param name="health">The path that the app serves once the host is up.</param>
-    /// <param name="expected">The status that the app returns for it.</param>
     public static async Task<HostProcess> StartAsync(
         string appFolder, string folder, IReadOnlyDictionary<string, string> settings, string health,
         HttpStatusCode expected = HttpStatusCode.OK)
@@ -96,18 +87,12 @@ internal sealed class HostProcess : IAsyncDisposable
         }
     }
 
-    /// <summary>Returns the worker's process id.</summary>
     public async Task<int> FindWorkerAsync()
     {
-        using var find = Process.Start(new ProcessStartInfo("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"])
-        {
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-        })!;
+        using var find = Process.Start(TestProcess.StartOf("pgrep", ["-P", $"{_process.Id}", "-f", "functions-uri"]))!;
         return int.Parse((await find.StandardOutput.ReadToEndAsync()).Trim(), CultureInfo.InvariantCulture);
     }
 
-    /// <summary>Kills the worker with SIGKILL.</summary>
     public async Task KillWorkerAsync()
     {
         using var worker = Process.GetProcessById(await FindWorkerAsync());
@@ -115,7 +100,6 @@ internal sealed class HostProcess : IAsyncDisposable
         await worker.WaitForExitAsync();
     }
 
-    /// <summary>Kills only the host with SIGKILL.</summary>
     /// <returns>Its worker, which keeps running without a host.</returns>
     public async Task<Process> KillHostAsync()
     {
@@ -132,8 +116,6 @@ internal sealed class HostProcess : IAsyncDisposable
         return reader.ReadToEnd();
     }
 
-    /// <summary>Sends SIGTERM, as the platform does to stop an instance.</summary>
-    /// <returns>The exit code.</returns>
     public async Task<int> TerminateAsync()
     {
         await _process.TerminateAsync();

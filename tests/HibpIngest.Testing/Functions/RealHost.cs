@@ -4,7 +4,6 @@ using System.Text.Json.Nodes;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The app driven by a real Functions host.</summary>
 internal sealed class RealHost : DrivenApp
 {
     private readonly TemporaryFolder _folder = new();
@@ -70,9 +69,7 @@ internal sealed class RealHost : DrivenApp
         return StartNextAsync();
     }
 
-    /// <summary>
-    /// A variable would apply to the host too, so the worker's own configuration names the hook. The health endpoint then returns 500.
-    /// </summary>
+    /// <summary>The worker's own configuration names the hook: a variable would apply to the host too. Health then returns 500.</summary>
     public override async Task StartNextWithoutMemoryAsync()
     {
         var copy = CopyApp("without-memory");

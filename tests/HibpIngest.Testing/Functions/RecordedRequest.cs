@@ -9,10 +9,7 @@ namespace HibpIngest.Testing;
 /// </summary>
 /// <param name="Name">The recorded case; the same in both modes.</param>
 /// <param name="Mode">forwarding or proxying, as in host.json.</param>
-/// <param name="Method">From the request line.</param>
 /// <param name="Target">From the request line, verbatim.</param>
-/// <param name="Headers">In their order.</param>
-/// <param name="BodyLength">In bytes.</param>
 /// <param name="Body">Null if it was too long or binary, and not recorded.</param>
 internal sealed partial record RecordedRequest(
     string Name, string Mode, string Method, string Target, IReadOnlyList<(string Name, string Value)> Headers, int BodyLength,
@@ -22,12 +19,10 @@ internal sealed partial record RecordedRequest(
 
     public const string Proxying = "proxying";
 
-    /// <summary>All recordings of both modes.</summary>
     public static IReadOnlyList<RecordedRequest> All { get; } = [.. ReadAll(Forwarding), .. ReadAll(Proxying)];
 
     public static RecordedRequest Of(string mode, string name) => All.Single(one => one.Mode == mode && one.Name == name);
 
-    /// <summary>Returns a header's value.</summary>
     /// <returns>Null if it wasn't sent.</returns>
     public string? Header(string name) =>
         Headers.Where(header => header.Name.Equals(name, StringComparison.OrdinalIgnoreCase))

@@ -10,7 +10,6 @@ using System.Diagnostics.CodeAnalysis;
     Justification = "The runtime expects it in none (github.com/dotnet/runtime, docs/design/features/host-startup-hook.md).")]
 internal static class StartupHook
 {
-    /// <summary>The variable that names startup hooks.</summary>
     public const string Variable = "DOTNET_STARTUP_HOOKS";
 
     /// <summary>Address in the exception's message, as if it came from the work; no log may contain it.</summary>

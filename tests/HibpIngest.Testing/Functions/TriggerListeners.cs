@@ -15,18 +15,13 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The Functions host's trigger listeners, from the same packages, for those functions of a worker that have a queue
-/// or blob trigger: receipts, batches, renewal, retries and poison queues are the platform's.
-/// </summary>
+/// <summary>The Functions host's own trigger listeners, with their receipts, batches, renewal, retries and poison queues.</summary>
 internal sealed class TriggerListeners : IAsyncDisposable
 {
     private readonly IHost _host;
 
     private TriggerListeners(IHost host) => _host = host;
 
-    /// <summary>Starts the listeners.</summary>
-    /// <param name="host">Runs the functions, with its current worker.</param>
     public static async Task<TriggerListeners> StartAsync(FunctionsHost host)
     {
         var built = new HostBuilder()
@@ -55,7 +50,6 @@ internal sealed class TriggerListeners : IAsyncDisposable
         return new TriggerListeners(built);
     }
 
-    /// <summary>Posts an Event Grid event of a created blob to the host's webhook.</summary>
     public async Task PostEventAsync(Uri blob, string container, string name)
     {
         var webhook = _host.Services.GetServices<IExtensionConfigProvider>()

@@ -7,7 +7,6 @@ internal static class SegmentSamples
 {
     public const string Name = "1/abc.0000000001.alog";
 
-    /// <summary>Number of the first slice that <see cref="WriteAsync"/> writes.</summary>
     public const int FirstSlice = 5;
 
     private const string Letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_+";
@@ -52,7 +51,6 @@ internal static class SegmentSamples
         return rows;
     }
 
-    /// <summary>Writes a segment of these rows, cut into slices numbered from <see cref="FirstSlice"/>.</summary>
     public static async Task<(byte[] Bytes, SegmentSeal Seal)> WriteAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int sliceRows, BlockCodec codec = BlockCodec.Lz4, long first = 1,
         SegmentFacts? facts = null)

@@ -44,7 +44,6 @@ internal static partial class MailReader
 
         public IReadOnlyList<MimeEntity> Leaves => [.. message.BodyParts];
 
-        /// <summary>Returns the only header of that name.</summary>
         public string Header(string name) => One(message.Headers, name);
     }
 

@@ -14,22 +14,14 @@ namespace HibpIngest.Testing;
 /// </summary>
 public sealed class SmtpTestServer : IAsyncDisposable
 {
-    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
-    private readonly CancellationTokenSource _stop = new();
-    private readonly ConcurrentBag<Task> _sessions = [];
-    private readonly Task _accepting;
+    private readonly LoopbackListener _listener;
     private int _count;
     private int _open;
     private int _mostOpen;
 
-    public SmtpTestServer()
-    {
-        _listener.Start();
-        Port = ((IPEndPoint)_listener.LocalEndpoint).Port;
-        _accepting = AcceptAsync();
-    }
+    public SmtpTestServer() => _listener = new LoopbackListener(ServeAsync);
 
-    public int Port { get; }
+    public int Port => _listener.Port;
 
     /// <summary>The value for HIBP_MAIL.</summary>
     public string Setting => $"smtp://127.0.0.1:{Port}?tls=none";
@@ -42,10 +34,8 @@ public sealed class SmtpTestServer : IAsyncDisposable
     /// <summary>The required login; null: none.</summary>
     public (string User, string Password)? Login { get; init; }
 
-    /// <summary>The offered SASL mechanisms.</summary>
     public string Logins { get; init; } = "PLAIN LOGIN";
 
-    /// <summary>Further lines of the EHLO response.</summary>
     public string[] Extensions { get; init; } = [];
 
     /// <summary>
@@ -54,19 +44,15 @@ public sealed class SmtpTestServer : IAsyncDisposable
     /// </summary>
     public Func<SmtpStep, SmtpAnswer?>? Script { get; set; }
 
-    /// <summary>The accepted mails, in the order of their end.</summary>
     public ConcurrentQueue<ReceivedMail> Mails { get; } = new();
 
     /// <summary>All command lines received, with "." for the end of a message.</summary>
     public ConcurrentQueue<string> Commands { get; } = new();
 
-    /// <summary>The client's violations of the protocol.</summary>
     public ConcurrentQueue<string> Offences { get; } = new();
 
-    /// <summary>Connections so far.</summary>
     public int Connections => Volatile.Read(ref _count);
 
-    /// <summary>The highest number of connections open at once.</summary>
     public int MaxAtOnce => Volatile.Read(ref _mostOpen);
 
     /// <summary>Creates a self-signed certificate for localhost and 127.0.0.1.</summary>
@@ -85,33 +71,9 @@ public sealed class SmtpTestServer : IAsyncDisposable
         return request.CreateSelfSigned(now.AddDays(-1), now.AddDays(1));
     }
 
-    public async ValueTask DisposeAsync()
-    {
-        await _stop.CancelAsync();
-        // Before the listener stops: the loop may be between two clients, and a stopped listener can't accept the next one.
-        await _accepting;
-        _listener.Stop();
-        await Task.WhenAll(_sessions);
-        _listener.Dispose();
-        _stop.Dispose();
-    }
+    public ValueTask DisposeAsync() => _listener.DisposeAsync();
 
-    private async Task AcceptAsync()
-    {
-        try
-        {
-            while (true)
-            {
-                var client = await _listener.AcceptTcpClientAsync(_stop.Token);
-                _sessions.Add(ServeAsync(client, Interlocked.Increment(ref _count)));
-            }
-        }
-        catch (Exception e) when (e is OperationCanceledException or SocketException or ObjectDisposedException)
-        {
-        }
-    }
-
-    private async Task ServeAsync(TcpClient client, int session)
+    private async Task ServeAsync(TcpClient client, CancellationToken stopping)
     {
         var open = Interlocked.Increment(ref _open);
         for (int seen; (seen = Volatile.Read(ref _mostOpen)) < open && Interlocked.CompareExchange(ref _mostOpen, open, seen) != seen;)
@@ -119,16 +81,11 @@ public sealed class SmtpTestServer : IAsyncDisposable
         }
         try
         {
-            using (client)
-                await new Session(this, session, client.GetStream()).RunAsync(_stop.Token);
-        }
-        catch (Exception e) when (
-            e is IOException or OperationCanceledException or SocketException or System.Security.Authentication.AuthenticationException)
-        {
-            // The client has disconnected, or the test has ended.
+            await new Session(this, Interlocked.Increment(ref _count), client.GetStream()).RunAsync(stopping);
         }
         finally
         {
+            client.Close();
             Interlocked.Decrement(ref _open);
         }
     }
@@ -345,16 +302,13 @@ public sealed class SmtpTestServer : IAsyncDisposable
 /// <summary>A step of a session: the connection's 1-based number, the step, and the command line or (at ".") the recipient.</summary>
 public sealed record SmtpStep(int Session, string Name, string Line);
 
-/// <summary>Replaces the normal response to a step.</summary>
 public sealed record SmtpAnswer
 {
     /// <summary>Sent verbatim; null: the normal response.</summary>
     public string? Text { get; private init; }
 
-    /// <summary>Closes the connection afterwards.</summary>
     public bool Drops { get; private init; }
 
-    /// <summary>Never responds.</summary>
     public bool Silent { get; private init; }
 
     /// <summary>At ".": accepts the mail, whether or not the client gets a response.</summary>
@@ -363,27 +317,20 @@ public sealed record SmtpAnswer
     /// <summary>Responds with this line; the line end is added.</summary>
     public static SmtpAnswer Say(string line) => Raw(line + "\r\n");
 
-    /// <summary>Sends this text verbatim.</summary>
     public static SmtpAnswer Raw(string text) => new() { Text = text, Takes = text.StartsWith('2') };
 
     /// <summary>Closes the connection, optionally after a last line.</summary>
     public static SmtpAnswer Drop(string? line = null) =>
         new() { Text = line is null ? null : line + "\r\n", Drops = true, Takes = line?.StartsWith('2') == true };
 
-    /// <summary>Accepts the mail, and closes the connection without a response.</summary>
     public static SmtpAnswer TakeAndDrop => new() { Drops = true, Takes = true };
 
     public static SmtpAnswer Silence => new() { Silent = true };
 
-    /// <summary>Accepts the mail, and never responds.</summary>
     public static SmtpAnswer TakeInSilence => new() { Silent = true, Takes = true };
 }
 
-/// <summary>A mail that the server accepted.</summary>
 /// <param name="From">Envelope sender.</param>
 /// <param name="To">Envelope recipient.</param>
 /// <param name="Content">The message with dot-stuffing undone.</param>
-/// <param name="Session">Number of the connection, 1-based.</param>
-/// <param name="IsSecure">True if it came over TLS.</param>
-/// <param name="User">The logged-in user.</param>
 public sealed record ReceivedMail(string From, string To, byte[] Content, int Session, bool IsSecure, string? User);

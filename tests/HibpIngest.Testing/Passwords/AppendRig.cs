@@ -19,7 +19,6 @@ internal sealed class AppendRig
 
     /// <summary>Imports lines in both modes, and serves them from packs.</summary>
     /// <param name="lines">SHA-1 lines; the NTLM lines are the same without 8 of their digits.</param>
-    /// <param name="modes">Modes to import; null: both.</param>
     public static async Task<AppendRig> StartAsync(
         PasswordRig rig, IReadOnlyList<string> lines, IReadOnlyList<HashMode>? modes = null)
     {
@@ -37,7 +36,6 @@ internal sealed class AppendRig
         return rows;
     }
 
-    /// <summary>Returns a generator, and writes its seed to the test's output.</summary>
     public static Random NewRandom(ITestOutputHelper output)
     {
         var seed = Random.Shared.Next();
@@ -50,7 +48,6 @@ internal sealed class AppendRig
         [.. prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
             _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"))];
 
-    /// <summary>Returns the expected rows of a range, in order.</summary>
     public IEnumerable<string> Expect(HashMode mode, int prefix)
     {
         var text = HashModes.PrefixText(prefix);
@@ -58,7 +55,6 @@ internal sealed class AppendRig
             .Select(one => $"{one.Key.Hash[HashModes.PrefixDigits..]}:{one.Value}").Order(StringComparer.Ordinal);
     }
 
-    /// <summary>Returns every range that holds a hash.</summary>
     public IEnumerable<(HashMode Mode, int Prefix)> Ranges() =>
         _counts.Keys.Select(one => (one.Mode, Convert.ToInt32(one.Hash[..HashModes.PrefixDigits], 16))).Distinct();
 
@@ -66,13 +62,11 @@ internal sealed class AppendRig
         _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, new OneQueue(_rig.AppendQueue), time ?? TimeProvider.System,
         NullLogger<AppendPasswords>.Instance);
 
-    /// <summary>Sends a transaction, and confirms it.</summary>
-    /// <param name="random">Makes up the rows.</param>
     /// <param name="prefixes">The ranges, some of which already hold hashes.</param>
     /// <param name="rows">Rows per mode.</param>
     public async Task<AppendTransaction> SendAsync(Random random, IReadOnlyList<int> prefixes, int rows)
     {
-        var (added, id) = (new Dictionary<HashMode, List<HashCount>>(), new Guid(Bytes(random, 16)));
+        var (added, id) = (new Dictionary<HashMode, List<HashCount>>(), Guid.Parse(random.GetHexString(32)));
         foreach (var mode in HashModes.All)
         {
             added[mode] = [];
@@ -82,7 +76,7 @@ internal sealed class AppendRig
                 var prefix = prefixes[random.Next(prefixes.Count)];
                 var there = random.Next(3) == 0 ? Expect(mode, prefix).ToList() : [];
                 var hash = HashModes.PrefixText(prefix) + (there.Count > 0 ? there[random.Next(there.Count)].Split(':')[0]
-                    : Convert.ToHexString(Bytes(random, mode.Bytes()))[HashModes.PrefixDigits..]);
+                    : random.GetHexString(mode.Digits() - HashModes.PrefixDigits));
                 var count = random.Next(1, 1_000_001);
                 added[mode].Add(new HashCount(Convert.FromHexString(hash), count));
                 Count(mode, hash, count);
@@ -105,7 +99,6 @@ internal sealed class AppendRig
         return transaction;
     }
 
-    /// <summary>Receives and deletes all messages of the queue.</summary>
     public async Task<IReadOnlyList<string>> ClaimAsync()
     {
         var bodies = new List<string>();
@@ -120,10 +113,8 @@ internal sealed class AppendRig
         return bodies;
     }
 
-    /// <summary>Processes messages one after another until none is left.</summary>
     public Task WorkAsync(TimeProvider? time = null) => WorkAsync(NewHandler(time: time));
 
-    /// <summary>Processes messages with a worker that may have worked before.</summary>
     public async Task WorkAsync(AppendPasswords handler)
     {
         while (await ClaimAsync() is { Count: > 0 } bodies)
@@ -135,13 +126,6 @@ internal sealed class AppendRig
 
     public async Task<AppendTransaction?> FindAsync(AppendTransaction transaction) =>
         await _rig.Appends.FindAsync(transaction.Submitter, transaction.Id, CancellationToken.None);
-
-    private static byte[] Bytes(Random random, int count)
-    {
-        var bytes = new byte[count];
-        random.NextBytes(bytes);
-        return bytes;
-    }
 
     private void Count(HashMode mode, string hash, long count) =>
         _counts[(mode, hash)] = HashCount.AddSaturating(_counts.GetValueOrDefault((mode, hash)), count);

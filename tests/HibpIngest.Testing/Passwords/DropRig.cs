@@ -9,10 +9,7 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Imports dropped Pwned Passwords files in containers and queues of its own. It processes one message at a time in place
-/// of a host, so that a test controls the order.
-/// </summary>
+/// <summary>Imports dropped Pwned Passwords files, one message at a time in place of a host, so that a test controls the order.</summary>
 internal sealed class DropRig : IDisposable
 {
     // Longer than any test runs.
@@ -49,7 +46,6 @@ internal sealed class DropRig : IDisposable
 
     private IMessageQueue Poison => _account.Queues.Get(QueueNames.PasswordsImport + QueueNames.PoisonSuffix);
 
-    /// <param name="connection">The storage account; null: one of its own.</param>
     /// <param name="name">Distinguishes several rigs in one storage account.</param>
     public static async Task<DropRig> StartAsync(string? connection = null, string name = "")
     {
@@ -86,21 +82,11 @@ internal sealed class DropRig : IDisposable
 
     public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
-    public async Task<IReadOnlyList<string>> DroppedAsync()
-    {
-        var names = new List<string>();
-        await foreach (var file in Drops.ListAsync(CancellationToken.None))
-            names.Add(file.Name);
-        return names;
-    }
+    public async Task<IReadOnlyList<string>> DroppedAsync() =>
+        await Drops.ListAsync(CancellationToken.None).Select(file => file.Name).ToListAsync();
 
-    public async Task<IReadOnlyList<string>> NamesAsync(string prefix)
-    {
-        var names = new List<string>();
-        await foreach (var name in Stores.Blobs.ListAsync(prefix, CancellationToken.None))
-            names.Add(name);
-        return names;
-    }
+    public async Task<IReadOnlyList<string>> NamesAsync(string prefix) =>
+        await Stores.Blobs.ListAsync(prefix, CancellationToken.None).ToListAsync();
 
     public void Dispose() => _account.Dispose();
 
@@ -131,9 +117,7 @@ internal sealed class DropRig : IDisposable
             }
         }
 
-        /// <summary>
-        /// Processes messages and sweeps until no drop and no import is left, at most four rounds. Rejected messages stay in the queue.
-        /// </summary>
+        /// <summary>Processes messages and sweeps until nothing is left, at most four rounds; rejected messages stay queued.</summary>
         public async Task FinishAsync()
         {
             const int MaxRounds = 4;

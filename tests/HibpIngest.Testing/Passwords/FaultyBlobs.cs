@@ -1,8 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Wraps a container: counts and blocks reads, calls hooks, and fails from the Nth call on as if the process had ended.
-/// </summary>
+/// <summary>Wraps a container: counts and blocks reads, calls hooks, and fails from the Nth call on as if the process had ended.</summary>
 internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 {
     private TaskCompletionSource? _held;
@@ -28,10 +26,8 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
     /// <summary>Called in the same way after each successful call, before its caller sees the result.</summary>
     public Func<string, string, Task>? After { get; init; }
 
-    /// <summary>Replaces the content that is written.</summary>
     public Func<string, PasswordContent, PasswordContent>? OnWrite { get; init; }
 
-    /// <summary>Changes the number of blocks that an append returns.</summary>
     public Func<string, int, int>? OnAppend { get; init; }
 
     public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -108,7 +104,6 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
         return true;
     });
 
-    /// <inheritdoc cref="CountAsync(Func{Task})"/>
     public async Task<T> CountAsync<T>(Func<Task<T>> call)
     {
         var number = Interlocked.Increment(ref _calls);

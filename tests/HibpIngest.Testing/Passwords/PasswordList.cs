@@ -3,13 +3,8 @@ using HibpIngest.Passwords;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Made-up hashes as in real lists: in random order, some repeated, some with a count of 0, most with a small count
-/// and a few with a huge one, a few in lower case or with the other line end.
-/// </summary>
-/// <param name="rows">Lines.</param>
+/// <summary>Made-up hashes as in real lists: in random order, some repeated, some with count 0, few in lower case.</summary>
 /// <param name="prefixes">Number of prefixes, spread evenly over 00000 to 027FF.</param>
-/// <param name="seed">Seeds all of it.</param>
 internal sealed class PasswordList(long rows, int prefixes, int seed)
 {
     // The density of the published list: 20 million hashes in this many prefixes.
@@ -20,13 +15,9 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
     private const double Odd = 0.001;
     private const double LargestCount = 50_000_000;
 
-    /// <summary>Returns one of its prefixes.</summary>
     public int Prefix(int index) => (int)((long)index * FirstEmptyPrefix / prefixes);
 
     /// <summary>Writes the list, and the lines of some prefixes to a second file.</summary>
-    /// <param name="mode">The hash.</param>
-    /// <param name="file">The list.</param>
-    /// <param name="smallFile">The second file.</param>
     /// <param name="isSmall">Returns true for a prefix, by index, that is in the second file.</param>
     public void Write(HashMode mode, string file, string smallFile, Func<int, bool> isSmall)
     {
@@ -58,7 +49,6 @@ internal sealed class PasswordList(long rows, int prefixes, int seed)
         }
     }
 
-    /// <summary>Makes the hash of a number.</summary>
     /// <returns>The index of its prefix.</returns>
     private int Fill(Span<byte> hash, HashMode mode, long number)
     {

@@ -15,7 +15,6 @@ internal sealed class PasswordRig : IDisposable
     public static readonly IReadOnlyList<PasswordBackend> Everywhere = [PasswordBackend.Pack, PasswordBackend.Blob, PasswordBackend.Table];
 
     private readonly StorageAccount _account;
-    private readonly string _folder = Directory.CreateTempSubdirectory("hibp-").FullName;
 
     public PasswordRig(string connection)
     {
@@ -26,8 +25,7 @@ internal sealed class PasswordRig : IDisposable
 
     public string Connection { get; }
 
-    /// <summary>Deleted on disposal.</summary>
-    public string Folder => _folder;
+    public string Folder { get; } = Directory.CreateTempSubdirectory("hibp-").FullName;
 
     public PasswordStores Stores { get; }
 
@@ -68,7 +66,7 @@ internal sealed class PasswordRig : IDisposable
     public void Dispose()
     {
         _account.Dispose();
-        Directory.Delete(_folder, recursive: true);
+        Directory.Delete(Folder, recursive: true);
     }
 
     public static PasswordReleases ReleasesOf(PasswordStores stores, TimeProvider? time = null) => new(
@@ -84,7 +82,7 @@ internal sealed class PasswordRig : IDisposable
                 [new ImportInput(
                     "lines", () => new MemoryStream(bytes)) { Length = bytes.Length,
                     Version = $"{StringComparer.Ordinal.GetHashCode(text)}" }],
-            Options = new ImportOptions { WorkFolder = Path.Combine(_folder, mode.Name()), Mode = mode },
+            Options = new ImportOptions { WorkFolder = Path.Combine(Folder, mode.Name()), Mode = mode },
             Into = into,
             Release = release,
         };

@@ -3,7 +3,6 @@ namespace HibpIngest.Testing;
 /// <summary>Uploaded files of the process whose container is watched.</summary>
 internal sealed class WatchedDrops(IPasswordDrops drops, FaultyBlobs process) : IPasswordDrops
 {
-    /// <summary>Called before each read.</summary>
     public Func<Task>? OnRead { get; init; }
 
     public Task CreateAsync(CancellationToken cancellationToken) => drops.CreateAsync(cancellationToken);

@@ -29,7 +29,6 @@ internal sealed class SpreadDomains
 
     public IReadOnlyList<(string Name, double Share)> All { get; }
 
-    /// <summary>Draws a domain with the probability of its share.</summary>
     public string Draw(Random random)
     {
         var at = Array.BinarySearch(_upTo, random.NextDouble());
@@ -54,10 +53,7 @@ internal sealed class SpreadDomains
         return 5 + digits;
     }
 
-    /// <summary>
-    /// Returns the number of accounts in each partition of each domain. Only a sample is computed, which makes the
-    /// partitions somewhat more uneven than they are.
-    /// </summary>
+    /// <summary>Returns the accounts in each partition of each domain, from a sample, which makes them somewhat more uneven.</summary>
     public IEnumerable<(string Name, byte[] Bytes, int[] Buckets)> Count(long accounts, double scale, LayoutPlacement placement)
     {
         var alias = new byte[32];
@@ -78,7 +74,6 @@ internal sealed class SpreadDomains
         }
     }
 
-    /// <summary>Returns the large domains as segment footers list them.</summary>
     public IEnumerable<LargeDomain> LargeOf(long accounts) =>
         All.Where(one => one.Share * accounts >= 1_000).Select(one => new LargeDomain(one.Name, (int)(one.Share * accounts)));
 }

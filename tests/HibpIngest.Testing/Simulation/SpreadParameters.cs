@@ -66,19 +66,10 @@ internal sealed class SpreadParameters
 
     private double this[string name] => _all[name].Value;
 
-    /// <summary>Reads a parameter file.</summary>
     /// <exception cref="InvalidOperationException">A parameter is missing, unknown, or without a source.</exception>
     public static SpreadParameters Read(string file)
     {
-        var all = JsonSerializer.Deserialize<Dictionary<string, SpreadParameter>>(File.ReadAllText(file), JsonSerializerOptions.Web)!;
-        string[] names =
-        [
-            "accounts", "hotShare", "largeDomains", "largeShare", "tailDomains", "partitionRate", "accountRate",
-            "burstSeconds", "latencyMs", "entityLatencyMs", "latencySpread", "slowShare", "slowTimes", "refusalMs",
-            "busyShare", "heatSeconds", "heatShare", "splitSeconds", "processes", "slicesInFlight", "sliceRows",
-            "transactionsInFlight", "slicePauseMs", "rebuildInFlight", "mergeMemoryBytes", "mergedAtOnce", "mergeNs",
-            "hashNs",
-        ];
+        var (all, names) = (Parse(file), Parse(DefaultFile).Keys);
         var wrong = names.Except(all.Keys).Select(name => $"{name} is missing").Concat(all.Keys.Except(names).Select(
             name => $"{name} is unknown")).Concat(all.Where(one => one.Value.Source.Length == 0).Select(one => $"{one.Key} has no source"))
             .ToList();
@@ -86,11 +77,12 @@ internal sealed class SpreadParameters
             : throw new InvalidOperationException($"{file}: expected each parameter with its source, found: {string.Join(", ", wrong)}");
     }
 
-    /// <summary>Returns the parameters with another number.</summary>
     public SpreadParameters With(string name, double value) => new(new(_all) { [name] = new SpreadParameter(value, "asked for") });
+
+    private static Dictionary<string, SpreadParameter> Parse(string file) =>
+        JsonSerializer.Deserialize<Dictionary<string, SpreadParameter>>(File.ReadAllText(file), JsonSerializerOptions.Web)!;
 
     private TimeSpan Milliseconds(string name) => TimeSpan.FromMilliseconds(this[name]);
 }
 
-/// <summary>A number and its source.</summary>
 internal sealed record SpreadParameter(double Value, string Source);

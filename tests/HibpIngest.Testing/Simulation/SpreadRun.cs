@@ -55,7 +55,6 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
             hot / _hotUntil.TotalSeconds, (double)refused / (done + refused), _services.Sum(one => one.Splits), done);
     }
 
-    /// <summary>Runs slices in order, with this many at once in each process.</summary>
     private async Task LoadAsync(IReadOnlyList<SpreadTransaction[]> slices, int count)
     {
         var next = 0;
@@ -170,11 +169,8 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
     }
 }
 
-/// <summary>A point to simulate.</summary>
 /// <param name="StorageAccounts">N.</param>
 /// <param name="Partitions">M: the partitions of the largest domain.</param>
-/// <param name="WithRanges">True if hashes are written as well.</param>
-/// <param name="IsRebuild">A rebuild instead of a load.</param>
 internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool WithRanges, bool IsRebuild)
 {
     public const int MaxStorageAccounts = 10;
@@ -197,7 +193,6 @@ internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool Wit
     /// <summary>True if there is a requirement: N=10 with M=32, and M=1.</summary>
     public bool IsDemanded => StorageAccounts == MaxStorageAccounts && Partitions is MaxPartitions or 1;
 
-    /// <summary>Returns the requirements that the result doesn't meet.</summary>
     public IEnumerable<string> FaultsOf(SpreadResult result)
     {
         if (StorageAccounts == MaxStorageAccounts && Partitions == MaxPartitions)
@@ -218,14 +213,10 @@ internal sealed record SpreadPoint(int StorageAccounts, int Partitions, bool Wit
         $"{(IsRebuild ? "rebuild" : "load")}, N={StorageAccounts}, M={Partitions}, ranges {(WithRanges ? "on" : "off")}";
 }
 
-/// <summary>The result of a simulated run.</summary>
 /// <param name="Time">Duration for all accounts.</param>
 /// <param name="Bound">The least time that the published limits allow, for the fullest account or the largest
 /// partition.</param>
 /// <param name="HotRate">Entities/s that the hot domain took over all its partitions until it was complete.</param>
-/// <param name="Refused">The share of requests that were refused.</param>
-/// <param name="Splits">Partition splits.</param>
-/// <param name="Transactions">Completed transactions.</param>
 internal sealed record SpreadResult(TimeSpan Time, TimeSpan Bound, double HotRate, double Refused, int Splits, long Transactions)
 {
     /// <summary>Speed relative to the limits.</summary>

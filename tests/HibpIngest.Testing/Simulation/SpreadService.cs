@@ -3,7 +3,6 @@ using HibpIngest.Storage.Azure.Tables;
 namespace HibpIngest.Testing;
 
 /// <summary>The simulated table service of one storage account, in virtual time.</summary>
-/// <param name="parameters">Its limits and times.</param>
 /// <param name="scale">Divides the times of heat and splits, as in the whole run.</param>
 internal sealed class SpreadService(SpreadParameters parameters, double scale, VirtualTime time, Random random)
 {
@@ -21,7 +20,6 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
 
     public int Splits { get; private set; }
 
-    /// <summary>Processes a transaction.</summary>
     /// <returns>Null if it succeeded.</returns>
     public async Task<WriteRefusal?> SendAsync(int partition, int entities)
     {

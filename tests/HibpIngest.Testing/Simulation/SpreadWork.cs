@@ -27,13 +27,11 @@ internal sealed class SpreadWork
         _placement = new LayoutPlacement(_domains.Spread(point.StorageAccounts, point.Partitions));
     }
 
-    /// <summary>All partitions by number.</summary>
     public List<SpreadPartition> Partitions { get; } = [];
 
     /// <summary>The number of merged partitions in a rebuild of all accounts.</summary>
     public int MergedPartitions { get; private set; }
 
-    /// <summary>Makes slices of drawn accounts.</summary>
     public IReadOnlyList<SpreadTransaction[]> Slices(int count, Random random)
     {
         var rows = SliceBuffers.Rent(_parameters.SliceRows);
@@ -142,15 +140,8 @@ internal sealed class SpreadWork
     }
 }
 
-/// <summary>The target of a transaction.</summary>
-/// <param name="Table">The table's name.</param>
-/// <param name="Key">The partition key.</param>
 /// <param name="StorageAccount">0-based.</param>
-/// <param name="IsRange">True if it holds hashes.</param>
-/// <param name="IsHot">True if it belongs to the hot domain.</param>
 internal sealed record SpreadPartition(string Table, byte[] Key, int StorageAccount, bool IsRange, bool IsHot);
 
-/// <summary>A transaction.</summary>
 /// <param name="Partition">The partition's number.</param>
-/// <param name="Entities">1 to 100.</param>
 internal readonly record struct SpreadTransaction(int Partition, int Entities);

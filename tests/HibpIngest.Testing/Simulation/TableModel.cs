@@ -1,12 +1,10 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The limits and times of a modelled table service.</summary>
 internal sealed record TableLimits
 {
     /// <summary>Entities per second and partition (learn.microsoft.com/azure/storage/tables/scalability-targets).</summary>
     public double PartitionRate { get; init; } = 2_000;
 
-    /// <summary>Entities per second for the account.</summary>
     public double AccountRate { get; init; } = 20_000;
 
     /// <summary>The only partition with a limit; null: all have one.</summary>
@@ -15,20 +13,15 @@ internal sealed record TableLimits
     /// <summary>The burst after a pause, in seconds of the rate. The service doesn't document it; less is harder on the writer.</summary>
     public double BurstSeconds { get; init; } = 0.5;
 
-    /// <summary>How long an accepted write takes.</summary>
     public TimeSpan Latency { get; init; } = TimeSpan.FromMilliseconds(5);
 
     /// <summary>How much longer it takes for each of its entities.</summary>
     public TimeSpan EntityLatency { get; init; }
 
-    /// <summary>How long a refusal takes.</summary>
     public TimeSpan RefusalLatency { get; init; }
 }
 
-/// <summary>
-/// The limits of one storage account's tables: a token bucket for each partition and one for the account. A write
-/// that finds either one empty is refused, and takes from neither.
-/// </summary>
+/// <summary>One storage account's token buckets, for itself and for each partition. A refused write takes from neither.</summary>
 internal sealed class TableModel<TPartition>(TableLimits limits, TimeProvider time)
     where TPartition : notnull
 {

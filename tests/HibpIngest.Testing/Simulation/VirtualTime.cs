@@ -17,7 +17,6 @@ internal sealed class VirtualTime : TimeProvider
 
     public override long TimestampFrequency => TimeSpan.TicksPerSecond;
 
-    /// <summary>Time since the beginning.</summary>
     public TimeSpan Elapsed => new(_now - Beginning);
 
     public override long GetTimestamp() => _now;
@@ -39,7 +38,6 @@ internal sealed class VirtualTime : TimeProvider
         return pause.Task;
     }
 
-    /// <summary>Runs until the work has ended.</summary>
     /// <exception cref="InvalidOperationException">The work waits for something that no timer completes.</exception>
     public void Run(Func<Task> work)
     {

@@ -1,25 +1,21 @@
 using System.Collections.Concurrent;
 using System.IO.Compression;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// Stands in for the ingestion endpoint of Application Insights (/v2.1/track: JSON lines, gzipped) and for an OTLP
-/// collector (/v1/...: protobuf), and keeps what it receives.
-/// </summary>
+/// <summary>Keeps what it gets in place of Application Insights (/v2.1/track: gzipped JSON lines) and OTLP (/v1/: protobuf).</summary>
 internal sealed class TelemetryEndpoint : IAsyncDisposable
 {
-    private readonly WebApplication _app;
+    private LocalServer _server = null!;
     private readonly ConcurrentQueue<(string Path, byte[] Body)> _got = new();
     private readonly ConcurrentQueue<string> _authorizations = new();
 
-    private TelemetryEndpoint(WebApplication app) => _app = app;
+    private TelemetryEndpoint()
+    {
+    }
 
-    public string Address => _app.Urls.First();
+    public string Address => _server.Address;
 
     /// <summary>The connection string for the Application Insights exporter.</summary>
     public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
@@ -33,7 +29,6 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
     /// <summary>Path and decompressed body of each request.</summary>
     public IReadOnlyList<(string Path, byte[] Body)> Got => [.. _got];
 
-    /// <summary>The Application Insights items.</summary>
     public IReadOnlyList<TelemetryItem> Items =>
     [
         .. Got.Where(one => one.Path.EndsWith("/track", StringComparison.Ordinal))
@@ -43,20 +38,16 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
 
     public static async Task<TelemetryEndpoint> StartAsync()
     {
-        var builder = WebApplication.CreateSlimBuilder();
-        builder.Logging.ClearProviders();
-        builder.WebHost.UseUrls("http://127.0.0.1:0");
-        var endpoint = new TelemetryEndpoint(builder.Build());
-        endpoint._app.Run(endpoint.ClaimAsync);
-        await endpoint._app.StartAsync();
+        var endpoint = new TelemetryEndpoint();
+        endpoint._server = await LocalServer.StartAsync(endpoint.AnswerAsync);
         return endpoint;
     }
 
     public IReadOnlyList<byte[]> Bodies(string path) => [.. Got.Where(one => one.Path == path).Select(one => one.Body)];
 
-    public ValueTask DisposeAsync() => _app.DisposeAsync();
+    public ValueTask DisposeAsync() => _server.DisposeAsync();
 
-    private async Task ClaimAsync(HttpContext context)
+    private async Task AnswerAsync(HttpContext context)
     {
         if (context.Request.Path == "/token")
         {
@@ -64,21 +55,14 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
             return;
         }
         _authorizations.Enqueue($"{context.Request.Headers.Authorization}");
-        using var body = new MemoryStream();
-        if (context.Request.Headers.ContentEncoding == "gzip")
-        {
-            await using var inflated = new GZipStream(context.Request.Body, CompressionMode.Decompress);
-            await inflated.CopyToAsync(body);
-        }
-        else
-        {
-            await context.Request.Body.CopyToAsync(body);
-        }
+        await using var content = context.Request.Headers.ContentEncoding == "gzip"
+            ? new GZipStream(context.Request.Body, CompressionMode.Decompress) : context.Request.Body;
+        var body = (await BinaryData.FromStreamAsync(content)).ToArray();
         var path = context.Request.Path.Value!;
-        _got.Enqueue((path, body.ToArray()));
+        _got.Enqueue((path, body));
         if (path.EndsWith("/track", StringComparison.Ordinal))
         {
-            var items = body.ToArray().AsSpan().Trim((byte)'\n').Count((byte)'\n') + 1;
+            var items = body.AsSpan().Trim((byte)'\n').Count((byte)'\n') + 1;
             await context.Response.WriteAsJsonAsync(new { itemsReceived = items, itemsAccepted = items, errors = Array.Empty<string>() });
         }
     }
@@ -102,7 +86,6 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
     }
 }
 
-/// <summary>An item as Application Insights receives it.</summary>
 internal sealed class TelemetryItem(JsonElement envelope)
 {
     private JsonElement Data => envelope.GetProperty("data").GetProperty("baseData");
@@ -110,13 +93,10 @@ internal sealed class TelemetryItem(JsonElement envelope)
     /// <summary>RequestData, RemoteDependencyData, MetricData, MessageData or ExceptionData.</summary>
     public string Kind => envelope.GetProperty("data").GetProperty("baseType").GetString()!;
 
-    /// <summary>The name of a span or a metric.</summary>
     public string Name => Kind == "MetricData" ? Metric.GetProperty("name").GetString()! : Text(Data, "name");
 
-    /// <summary>The value of a metric.</summary>
     public double Value => Metric.GetProperty("value").GetDouble();
 
-    /// <summary>The text of a log line.</summary>
     public string Message => Text(Data, "message");
 
     /// <summary>The exceptions of a log line: type, message, and number of stack frames.</summary>
@@ -139,7 +119,6 @@ internal sealed class TelemetryItem(JsonElement envelope)
     public (string Role, string Instance) Sender =>
         (Text(envelope.GetProperty("tags"), "ai.cloud.role"), Text(envelope.GetProperty("tags"), "ai.cloud.roleInstance"));
 
-    /// <summary>Returns a property; empty if it isn't set.</summary>
     public string this[string property] => Data.TryGetProperty("properties", out var properties) ? Text(properties, property) : "";
 
     public bool IsSpan => Kind is "RequestData" or "RemoteDependencyData";
