@@ -1,11 +1,11 @@
-using System.IO.Compression;
 using System.Security.Cryptography;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IBreachBlobs"/>.</summary>
 public abstract class BreachBlobsContract
 {
+    private static readonly CancellationToken None = CancellationToken.None;
+
     private const int MiB = 1024 * 1024;
 
     /// <summary>Returns an existing, empty container.</summary>
@@ -15,35 +15,35 @@ public abstract class BreachBlobsContract
     public async Task Drops_are_listed_with_the_version_that_opens_them()
     {
         var blobs = await NewContainerAsync();
-        await blobs.CreateAsync(CancellationToken.None);
+        await blobs.CreateAsync(None);
         string[] names = ["b.ZIP", "a.json", "a.png", "a.zip", "dir/c d+e.2.zip", "e.json.gz", "f.7z", "zip", "zip.csv/readme"];
         foreach (var name in names)
-            await blobs.WriteSmallAsync(name, "content of "u8.ToArray(), CancellationToken.None);
+            await blobs.WriteSmallAsync(name, "content of "u8.ToArray(), None);
 
         var listed = await ListAsync(blobs);
         Assert.Equal(["a.zip", "b.ZIP", "dir/c d+e.2.zip", "e.json.gz"], listed.Select(blob => blob.Version.Name));
         foreach (var blob in listed)
         {
-            Assert.Equal(blob, await blobs.FindAsync(blob.Version.Name, CancellationToken.None));
+            Assert.Equal(blob, await blobs.FindAsync(blob.Version.Name, None));
             Assert.Equal(11, blob.Length);
-            await using var stream = await blobs.OpenAsync(blob.Version, CancellationToken.None);
-            Assert.Equal("content of "u8.ToArray(), await ReadAllAsync(stream));
+            await using var stream = await blobs.OpenAsync(blob.Version, None);
+            Assert.Equal("content of "u8.ToArray(), (await BinaryData.FromStreamAsync(stream)).ToArray());
         }
 
-        Assert.Null(await blobs.FindAsync("missing.zip", CancellationToken.None));
+        Assert.Null(await blobs.FindAsync("missing.zip", None));
     }
 
     [Fact]
     public async Task Small_blobs_are_written_replaced_and_read_up_to_a_limit()
     {
         var blobs = await NewContainerAsync();
-        Assert.Null(await blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
-        await blobs.WriteSmallAsync("a.json", "first"u8.ToArray(), CancellationToken.None);
-        await blobs.WriteSmallAsync("a.json", "0123456789"u8.ToArray(), CancellationToken.None);
-        Assert.Equal("0123456789"u8.ToArray(), await blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
-        await Assert.ThrowsAsync<BadInputException>(() => blobs.ReadSmallAsync("a.json", 9, CancellationToken.None));
-        await blobs.WriteSmallAsync("empty", ReadOnlyMemory<byte>.Empty, CancellationToken.None);
-        Assert.Empty((await blobs.ReadSmallAsync("empty", 10, CancellationToken.None))!);
+        Assert.Null(await blobs.ReadSmallAsync("a.json", 10, None));
+        await blobs.WriteSmallAsync("a.json", "first"u8.ToArray(), None);
+        await blobs.WriteSmallAsync("a.json", "0123456789"u8.ToArray(), None);
+        Assert.Equal("0123456789"u8.ToArray(), await blobs.ReadSmallAsync("a.json", 10, None));
+        await Assert.ThrowsAsync<BadInputException>(() => blobs.ReadSmallAsync("a.json", 9, None));
+        await blobs.WriteSmallAsync("empty", ReadOnlyMemory<byte>.Empty, None);
+        Assert.Empty((await blobs.ReadSmallAsync("empty", 10, None))!);
     }
 
     [Theory]
@@ -56,10 +56,10 @@ public abstract class BreachBlobsContract
         var content = Random(bytes);
         var blobs = await NewContainerAsync();
         var reported = new Reported();
-        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), reported, CancellationToken.None);
-        Assert.Equal(version, (await blobs.FindAsync("a.zip", CancellationToken.None))!.Version);
+        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), reported, None);
+        Assert.Equal(version, (await blobs.FindAsync("a.zip", None))!.Version);
         Assert.Equal(bytes, reported.Highest);
-        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        await using var stream = await blobs.OpenAsync(version, None);
         Assert.Equal(bytes, stream.Length);
         Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
     }
@@ -70,8 +70,8 @@ public abstract class BreachBlobsContract
         const int Seed = 4711;
         var content = Random((13 * MiB) + 5);
         var blobs = await NewContainerAsync();
-        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
-        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
+        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, None);
+        await using var stream = await blobs.OpenAsync(version, None);
         var random = new Random(Seed);
         var buffer = new byte[300_000];
         for (var i = 0; i < 200; i++)
@@ -94,101 +94,52 @@ public abstract class BreachBlobsContract
     }
 
     [Fact]
-    public async Task Zip_entries_are_readable_through_the_stream()
-    {
-        var first = Random(9 * MiB);
-        var second = Random(5 * MiB);
-        using var file = new MemoryStream();
-        using (var zip = new ZipArchive(file, ZipArchiveMode.Create, leaveOpen: true))
-        {
-            foreach (var (name, content) in ((string, byte[])[])[("first", first), ("second", second)])
-            {
-                await using var entry = await zip.CreateEntry(name, CompressionLevel.Fastest).OpenAsync();
-                await entry.WriteAsync(content);
-            }
-        }
-
-        file.Position = 0;
-        var blobs = await NewContainerAsync();
-        var version = await blobs.UploadAsync("a.zip", file, null, CancellationToken.None);
-        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
-        using var read = new ZipArchive(stream, ZipArchiveMode.Read);
-        foreach (var (name, content) in ((string, byte[])[])[("second", second), ("first", first)])
-        {
-            using var entry = read.GetEntry(name)!.Open();
-            Assert.Equal(SHA256.HashData(content), SHA256.HashData(entry));
-        }
-    }
-
-    [Fact]
     public async Task Opening_or_reading_a_replaced_or_missing_version_throws_superseded()
     {
         var blobs = await NewContainerAsync();
-        var old = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, CancellationToken.None);
-        await using var stream = await blobs.OpenAsync(old, CancellationToken.None);
+        var old = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, None);
+        await using var stream = await blobs.OpenAsync(old, None);
         Assert.Equal(1, await stream.ReadAsync(new byte[1]));
 
-        var current = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, CancellationToken.None);
+        var current = await blobs.UploadAsync("a.zip", new MemoryStream(Random(10 * MiB)), null, None);
         Assert.NotEqual(old, current);
         stream.Position = 6 * MiB;
         await Assert.ThrowsAsync<BlobSupersededException>(() => stream.ReadExactlyAsync(new byte[1]).AsTask());
         Assert.Throws<BlobSupersededException>(() => stream.Read(new byte[1], 0, 1));
-        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(old, CancellationToken.None));
-        await Assert.ThrowsAsync<BlobSupersededException>(
-            () => blobs.OpenAsync(new BlobVersion("missing.zip", old.ETag), CancellationToken.None));
+        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(old, None));
+        await Assert.ThrowsAsync<BlobSupersededException>(() => blobs.OpenAsync(new BlobVersion("missing.zip", old.ETag), None));
     }
 
-    [Fact]
-    public async Task Interrupted_upload_shows_no_blob_and_can_be_completed()
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Interrupted_upload_shows_no_blob_and_can_be_completed_or_followed_by_another(bool isCompleted)
     {
         var content = Random(34 * MiB);
         var blobs = await NewContainerAsync();
         var broken = new BreakingStream(content, 25 * MiB);
-        await Assert.ThrowsAsync<IOException>(() => blobs.UploadAsync("a.zip", broken, null, CancellationToken.None));
-        Assert.Null(await blobs.FindAsync("a.zip", CancellationToken.None));
+        await Assert.ThrowsAsync<IOException>(() => blobs.UploadAsync("a.zip", broken, null, None));
+        Assert.Null(await blobs.FindAsync("a.zip", None));
         Assert.Empty(await ListAsync(blobs));
 
+        if (!isCompleted)
+            content = Random(20 * MiB);
         var progress = new Reported();
-        await blobs.UploadAsync("a.zip", new MemoryStream(content), progress, CancellationToken.None);
+        await blobs.UploadAsync("a.zip", new MemoryStream(content), progress, None);
         Assert.Equal(content.Length, progress.Highest);
-        var found = (await blobs.FindAsync("a.zip", CancellationToken.None))!;
-        await using var stream = await blobs.OpenAsync(found.Version, CancellationToken.None);
+        var found = (await blobs.FindAsync("a.zip", None))!;
+        await using var stream = await blobs.OpenAsync(found.Version, None);
         Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
         // The hash covers the whole content, including the blocks that were uploaded before.
         Assert.Equal(Convert.ToHexStringLower(SHA256.HashData(content)), found.Sha256);
         Assert.Equal(found, Assert.Single(await ListAsync(blobs)));
-        await blobs.WriteSmallAsync("a.zip", new byte[1], CancellationToken.None);
+        await blobs.WriteSmallAsync("a.zip", new byte[1], None);
         Assert.Null(Assert.Single(await ListAsync(blobs)).Sha256);
-    }
-
-    [Fact]
-    public async Task Staged_blocks_of_other_content_are_ignored()
-    {
-        var blobs = await NewContainerAsync();
-        await Assert.ThrowsAsync<IOException>(
-            () => blobs.UploadAsync("a.zip", new BreakingStream(Random(34 * MiB), 25 * MiB), null, CancellationToken.None));
-        var content = Random(20 * MiB);
-        var version = await blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
-        await using var stream = await blobs.OpenAsync(version, CancellationToken.None);
-        Assert.Equal(SHA256.HashData(content), await SHA256.HashDataAsync(stream));
     }
 
     protected static byte[] Random(int bytes) => RandomNumberGenerator.GetBytes(bytes);
 
-    protected static async Task<List<BreachBlob>> ListAsync(IBreachBlobs blobs)
-    {
-        var listed = new List<BreachBlob>();
-        await foreach (var blob in blobs.ListDropsAsync(CancellationToken.None))
-            listed.Add(blob);
-        return listed;
-    }
-
-    private static async Task<byte[]> ReadAllAsync(Stream stream)
-    {
-        using var all = new MemoryStream();
-        await stream.CopyToAsync(all);
-        return all.ToArray();
-    }
+    protected static async Task<List<BreachBlob>> ListAsync(IBreachBlobs blobs) => await blobs.ListDropsAsync(None).ToListAsync();
 
     protected sealed class Reported : IProgress<long>
     {
@@ -204,7 +155,6 @@ public abstract class BreachBlobsContract
         }
     }
 
-    /// <summary>A stream that fails after this many bytes, like a failing disk.</summary>
     protected sealed class BreakingStream(byte[] content, int breaksAt) : MemoryStream(content)
     {
         public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)

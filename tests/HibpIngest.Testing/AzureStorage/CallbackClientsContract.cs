@@ -1,6 +1,5 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="ICallbackClients"/>.</summary>
 public abstract class CallbackClientsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;

@@ -1,8 +1,9 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IJournalBlobs"/>.</summary>
 public abstract class JournalBlobsContract
 {
+    private static readonly CancellationToken None = CancellationToken.None;
+
     /// <summary>Returns a container that doesn't exist yet.</summary>
     protected abstract Task<IJournalBlobs> NewContainerAsync();
 
@@ -11,16 +12,15 @@ public abstract class JournalBlobsContract
     {
         var blobs = await NewContainerAsync();
         Assert.Empty(await ListAsync(blobs, ""));
-        Assert.Null(await blobs.FindAsync("1/a", CancellationToken.None));
-        Assert.Null(await blobs.OpenAsync("1/a", 0, 10, CancellationToken.None));
-        await Assert.ThrowsAsync<HibpIngest.Errors.StoreMissingException>(
-            () => blobs.WriteAsync("1/a", new byte[] { 1 }, CancellationToken.None));
-        await blobs.CreateAsync(CancellationToken.None);
-        await blobs.CreateAsync(CancellationToken.None);
+        Assert.Null(await blobs.FindAsync("1/a", None));
+        Assert.Null(await blobs.OpenAsync("1/a", 0, 10, None));
+        await Assert.ThrowsAsync<HibpIngest.Errors.StoreMissingException>(() => blobs.WriteAsync("1/a", new byte[] { 1 }, None));
+        await blobs.CreateAsync(None);
+        await blobs.CreateAsync(None);
         Assert.Empty(await ListAsync(blobs, ""));
-        Assert.Null(await blobs.FindAsync("1/a", CancellationToken.None));
-        Assert.Null(await blobs.OpenAsync("1/a", 0, 10, CancellationToken.None));
-        await blobs.DeleteAsync("1/a", CancellationToken.None);
+        Assert.Null(await blobs.FindAsync("1/a", None));
+        Assert.Null(await blobs.OpenAsync("1/a", 0, 10, None));
+        await blobs.DeleteAsync("1/a", None);
     }
 
     [Theory]
@@ -29,13 +29,13 @@ public abstract class JournalBlobsContract
     public async Task Blob_is_written_once_and_read_in_parts(bool upload)
     {
         var blobs = await NewContainerAsync();
-        await blobs.CreateAsync(CancellationToken.None);
+        await blobs.CreateAsync(None);
         var content = new byte[3_000_000];
         new Random(14).NextBytes(content);
         Assert.True(await WriteAsync(blobs, "7/ab.alog", content, upload));
         Assert.False(await WriteAsync(blobs, "7/ab.alog", [1, 2, 3], upload));
         Assert.False(await WriteAsync(blobs, "7/ab.alog", content, upload));
-        Assert.Equal(content.Length, await blobs.FindAsync("7/ab.alog", CancellationToken.None));
+        Assert.Equal(content.Length, await blobs.FindAsync("7/ab.alog", None));
         foreach (var (offset, length) in new[]
         {
             (0, content.Length), (0, 1), (12_345, 2_000_000), (content.Length - 1, 1), (content.Length - 5, 1_000), (content.Length, 10),
@@ -45,9 +45,9 @@ public abstract class JournalBlobsContract
             var expected = content.Skip(offset).Take(length).ToArray();
             Assert.Equal(expected, await ReadAsync(blobs, "7/ab.alog", offset, length));
         }
-        await blobs.DeleteAsync("7/ab.alog", CancellationToken.None);
-        await blobs.DeleteAsync("7/ab.alog", CancellationToken.None);
-        Assert.Null(await blobs.FindAsync("7/ab.alog", CancellationToken.None));
+        await blobs.DeleteAsync("7/ab.alog", None);
+        await blobs.DeleteAsync("7/ab.alog", None);
+        Assert.Null(await blobs.FindAsync("7/ab.alog", None));
         Assert.True(await WriteAsync(blobs, "7/ab.alog", [4], upload));
         Assert.Equal([4], await ReadAsync(blobs, "7/ab.alog", 0, 10));
     }
@@ -56,9 +56,9 @@ public abstract class JournalBlobsContract
     public async Task Blobs_are_listed_by_name_with_their_lengths()
     {
         var blobs = await NewContainerAsync();
-        await blobs.CreateAsync(CancellationToken.None);
+        await blobs.CreateAsync(None);
         foreach (var name in new[] { "10/b.alog", "1/load.json", "1/a.0000000002.alog", "1/a.0000000001.alog", "2-x", "10/B.alog" })
-            Assert.True(await blobs.WriteAsync(name, new byte[name.Length], CancellationToken.None));
+            Assert.True(await blobs.WriteAsync(name, new byte[name.Length], None));
         Assert.Equal(
             ["1/a.0000000001.alog", "1/a.0000000002.alog", "1/load.json", "10/B.alog", "10/b.alog", "2-x"],
             (await ListAsync(blobs, "")).Select(blob => blob.Name));
@@ -72,7 +72,7 @@ public abstract class JournalBlobsContract
     public async Task Concurrent_writers_of_one_name_have_one_winner()
     {
         var blobs = await NewContainerAsync();
-        await blobs.CreateAsync(CancellationToken.None);
+        await blobs.CreateAsync(None);
         var written = await Task.WhenAll(
             Enumerable.Range(1, 8).Select(
                 i => Task.Run(() => WriteAsync(blobs, "1/one", [.. Enumerable.Repeat((byte)i, 100_000)], i % 2 == 0))));
@@ -86,37 +86,29 @@ public abstract class JournalBlobsContract
     public async Task Interrupted_upload_leaves_no_blob_and_can_be_retried()
     {
         var blobs = await NewContainerAsync();
-        await blobs.CreateAsync(CancellationToken.None);
+        await blobs.CreateAsync(None);
         var content = new byte[1_000];
-        await Assert.ThrowsAnyAsync<Exception>(
-            () => blobs.UploadAsync("1/a", new BrokenStream(content), CancellationToken.None));
+        await Assert.ThrowsAnyAsync<Exception>(() => blobs.UploadAsync("1/a", new BrokenStream(content), None));
         using var stopped = new CancellationTokenSource();
         await stopped.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => blobs.UploadAsync("1/a", new MemoryStream(content), stopped.Token));
-        Assert.Null(await blobs.FindAsync("1/a", CancellationToken.None));
+        Assert.Null(await blobs.FindAsync("1/a", None));
         Assert.Empty(await ListAsync(blobs, ""));
-        Assert.True(await blobs.UploadAsync("1/a", new MemoryStream(content), CancellationToken.None));
+        Assert.True(await blobs.UploadAsync("1/a", new MemoryStream(content), None));
         Assert.Equal(content, await ReadAsync(blobs, "1/a", 0, 2_000));
     }
 
-    private static async Task<List<JournalBlob>> ListAsync(IJournalBlobs blobs, string prefix)
-    {
-        var list = new List<JournalBlob>();
-        await foreach (var blob in blobs.ListAsync(prefix, CancellationToken.None))
-            list.Add(blob);
-        return list;
-    }
+    private static async Task<List<JournalBlob>> ListAsync(IJournalBlobs blobs, string prefix) =>
+        await blobs.ListAsync(prefix, None).ToListAsync();
 
     private static Task<bool> WriteAsync(IJournalBlobs blobs, string name, byte[] content, bool upload) => upload
-        ? blobs.UploadAsync(name, new MemoryStream(content), CancellationToken.None)
-        : blobs.WriteAsync(name, content, CancellationToken.None);
+        ? blobs.UploadAsync(name, new MemoryStream(content), None)
+        : blobs.WriteAsync(name, content, None);
 
     private static async Task<byte[]> ReadAsync(IJournalBlobs blobs, string name, long offset, long length)
     {
-        await using var stream = (await blobs.OpenAsync(name, offset, length, CancellationToken.None))!;
-        using var content = new MemoryStream();
-        await stream.CopyToAsync(content);
-        return content.ToArray();
+        await using var stream = (await blobs.OpenAsync(name, offset, length, None))!;
+        return (await BinaryData.FromStreamAsync(stream)).ToArray();
     }
 
     /// <summary>Returns half of the content, then fails.</summary>

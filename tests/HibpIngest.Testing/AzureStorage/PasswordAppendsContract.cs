@@ -1,6 +1,5 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IPasswordAppends"/>.</summary>
 public abstract class PasswordAppendsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -134,11 +133,5 @@ public abstract class PasswordAppendsContract
         return store;
     }
 
-    private static async Task<List<AppendTransaction>> ListAsync(IPasswordAppends store)
-    {
-        var listed = new List<AppendTransaction>();
-        await foreach (var transaction in store.ListAsync(None))
-            listed.Add(transaction);
-        return listed;
-    }
+    private static async Task<List<AppendTransaction>> ListAsync(IPasswordAppends store) => await store.ListAsync(None).ToListAsync();
 }

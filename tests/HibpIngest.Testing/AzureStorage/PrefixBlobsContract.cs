@@ -1,6 +1,5 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IPrefixBlobs"/>.</summary>
 public abstract class PrefixBlobsContract
 {
     private static readonly CancellationToken None = CancellationToken.None;

@@ -2,7 +2,6 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IRangeTable"/>.</summary>
 public abstract class RangeTableContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -111,18 +110,7 @@ public abstract class RangeTableContract
         string[] hashes = [.. Enumerable.Range(0, 300).Select(i => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes($"{i}"))))];
         await table.SetAsync(260, hashes);
         await table.SetAsync(3, hashes[..20]);
-        var removed = 0;
-        for (var part = 0; part < IRangeTable.Parts; part++)
-        {
-            string? token = null;
-            do
-            {
-                var page = await table.RemoveMarkAsync(260, part, token, None);
-                (removed, token) = (removed + page.Changed, page.Token);
-            }
-            while (token is not null);
-        }
-        Assert.Equal(hashes.Length, removed);
+        Assert.Equal(hashes.Length, await table.RemoveMarkFromTableAsync(260));
         for (var i = 0; i < hashes.Length; i++)
         {
             var left = await ReadAsync(table, hashes[i][..6]);
@@ -144,23 +132,11 @@ internal static class RangeTableExtensions
             var bytes = Encoding.ASCII.GetBytes(string.Concat(partition.Select(hash => hash[2..])));
             Range[] rows = [.. partition.Select((_, i) => (i * 38)..((i + 1) * 38))];
             foreach (var chunk in rows.Chunk(IAccountTable.MaxTransactionEntities))
-                await table.InPlaceAsync(inFlight =>
-                    table.UpsertAsync(Encoding.ASCII.GetBytes(partition.Key), chunk, bytes, mark, inFlight, CancellationToken.None));
-        }
-    }
-
-    /// <summary>Runs the work under a transaction limit of its own.</summary>
-    public static async Task InPlaceAsync(this IRangeTable _, Func<TransactionsInFlight, Task> work)
-    {
-        var inFlight = new TransactionsInFlight(1, CancellationToken.None);
-        await inFlight.EnterAsync();
-        try
-        {
-            await work(inFlight);
-        }
-        finally
-        {
-            inFlight.Leave();
+            {
+                var inFlight = new TransactionsInFlight(1, CancellationToken.None);
+                await inFlight.EnterAsync();
+                await table.UpsertAsync(Encoding.ASCII.GetBytes(partition.Key), chunk, bytes, mark, inFlight, CancellationToken.None);
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Testing;
 
-/// <summary>The contract of every <see cref="IUsageTable"/>.</summary>
 public abstract class UsageTableContract
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -86,11 +85,6 @@ public abstract class UsageTableContract
     private static IEnumerable<string> Order(IEnumerable<UsageRow> rows) =>
         rows.Select(row => row.ToString()).Order(StringComparer.Ordinal);
 
-    private static async Task<List<UsageRow>> ReadAsync(IUsageTable table, DateTimeOffset from, DateTimeOffset to)
-    {
-        var rows = new List<UsageRow>();
-        await foreach (var row in table.ReadAsync(from, to, None))
-            rows.Add(row);
-        return rows;
-    }
+    private static async Task<List<UsageRow>> ReadAsync(IUsageTable table, DateTimeOffset from, DateTimeOffset to) =>
+        await table.ReadAsync(from, to, None).ToListAsync();
 }
