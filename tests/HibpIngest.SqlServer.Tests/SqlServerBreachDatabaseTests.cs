@@ -3,7 +3,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>Tests the database contract on SQL Server.</summary>
 public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContract
 {
     private readonly Dictionary<string, string> _databases = [];
@@ -19,10 +18,6 @@ public sealed partial class SqlServerBreachDatabaseTests : BreachDatabaseContrac
 
     protected override Task SetSchemaVersionAsync(int version) =>
         ExecuteAsync($"INSERT INTO dbo.hibp_schema (version, applied_at) VALUES ({version}, SYSUTCDATETIME())");
-
-    protected override Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until) =>
-        ExecuteAsync($"UPDATE dbo.slices SET owner = N'{Other}', lease_expires_at = '{until.UtcDateTime:yyyy-MM-ddTHH:mm:ss.fff}' WHERE "
-            + $"load_id = {load} AND number = {slice}");
 
     protected override Task<long> CountAsync(string table) =>
         Task.FromResult(Convert.ToInt64(TestServer.Scalar(NameOf(MainDatabase), $"SELECT COUNT_BIG(*) FROM dbo.{table}")));

@@ -17,7 +17,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             LoadState.Held,
             await Database.FinishAllAsync(load.Id, new MatchEnd(null, Hold: true) { CallsClients = true }, None));
-        Assert.True((await Database.GetLoadAsync(load.Id, None))!.AwaitsCalls);
+        Assert.True((await LoadAsync(load.Id)).AwaitsCalls);
         Assert.Empty(await Database.ListCallSlicesAsync(load.Id, None));
         Assert.Null(await Database.FindCallSliceAsync(load.Id, 1, None));
         Assert.Null(await Database.RecordCallSliceAsync(load.Id, 1, new Dictionary<int, int> { [Client] = 1 }, None));
@@ -36,7 +36,7 @@ public abstract partial class BreachDatabaseContract
 
         await Database.SetCallErrorAsync(load.Id, "no\nkey", failed: false, None);
         await Database.MarkCallMessagesSentAsync(load.Id, None);
-        var calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
+        var calls = (await LoadAsync(load.Id)).Calls!;
         Assert.Equal(("no key", (DateTimeOffset?)Now, false), (calls.Error, calls.MessagesAt, calls.IsSearched));
         // Two workers evaluated the same slice: the second records nothing.
         Assert.Equal([Client, 9], (await Database.RecordCallSliceAsync(
@@ -50,7 +50,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([Client], (await Database.RecordCallSliceAsync(
             load.Id, 2, new Dictionary<int, int> { [9] = 2, [Client] = 1 }, None))!);
         Assert.Empty((await Database.RecordCallSliceAsync(load.Id, 3, new Dictionary<int, int>(), None))!);
-        calls = (await Database.GetLoadAsync(load.Id, None))!.Calls!;
+        calls = (await LoadAsync(load.Id)).Calls!;
         Assert.Equal(
             (true, 8L, 0L, 8L, 0L, null), (calls.IsSearched, calls.Calls, calls.Answered, calls.Open, calls.Abandoned, calls.Error));
         Assert.Equal(4, await CountAsync("callbacks"));
@@ -62,10 +62,9 @@ public abstract partial class BreachDatabaseContract
         for (var i = 0; i < 10; i++)
         {
             var load = await SendAsync(Numbered(6), $"Breach{i}");
-            var another = OpenAnother();
-            await Task.WhenAll(Enumerable.Range(1, 4).Select(one => Task.Run(() => (one % 2 == 0 ? Database : another)
-                .RecordCallSliceAsync(load, 1 + (one / 3), new Dictionary<int, int> { [Client] = 1 }, None))));
-            var calls = (await Database.GetLoadAsync(load, None))!.Calls!;
+            await ConcurrentlyAsync(
+                4, (database, one) => database.RecordCallSliceAsync(load, 1 + (one / 2), new Dictionary<int, int> { [Client] = 1 }, None));
+            var calls = (await LoadAsync(load)).Calls!;
             Assert.Equal((true, 2L), (calls.IsSearched, calls.Calls));
         }
     }
@@ -106,7 +105,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty(await another.ListDueDeliveriesAsync(Client, 9, None));
         Assert.Null(await another.EndTurnAsync(Client, Other, Accepted, GiveUpAfter, Lease, None));
         await Database.SetHiddenAsync("Adobe", false, None);
-        var calls = (await Database.GetLoadAsync(load, None))!.Calls!;
+        var calls = (await LoadAsync(load)).Calls!;
         Assert.Equal((33L, 11L, 22L), (calls.Calls, calls.Answered, calls.Open));
     }
 
@@ -167,7 +166,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal((20L, 9L), await OpenAndAbandonedAsync(load));
         await FailForAsync(TimeSpan.FromHours(2), load, 2, answers: false);
         Assert.Equal(((0L, 29L), (5L, 0L)), (await OpenAndAbandonedAsync(load), await OpenAndAbandonedAsync(next)));
-        Assert.False((await Database.GetLoadAsync(load, None))!.AwaitsCalls);
+        Assert.False((await LoadAsync(load)).AwaitsCalls);
 
         // The client had also requested a pause, which the operator's retry ends.
         Assert.NotNull(await Database.TryBeginTurnAsync(Client, Me, Lease, None));
@@ -238,7 +237,7 @@ public abstract partial class BreachDatabaseContract
         var first = await SendAsync(Numbered(3));
         Assert.Empty((await Database.RecordCallSliceAsync(first, 1, new Dictionary<int, int>(), None))!);
         var second = await SendAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
-        var mark = (await Database.GetLoadAsync(first, None))!.Mark;
+        var mark = (await LoadAsync(first)).Mark;
         Assert.Equal([mark], (await Database.FindCallSliceAsync(second, 1, None))!.CalledMarks);
         // The replaced load makes no more calls.
         Assert.Null(await Database.FindCallSliceAsync(first, 1, None));
@@ -269,7 +268,7 @@ public abstract partial class BreachDatabaseContract
         await RefusedAsync(() => Database.AssignLoadAsync(load, "Bold", null, None));
         await Database.HoldLoadsAsync("Adobe", "held by an operator", None);
         await Database.AssignLoadAsync(load, "Bold", null, None);
-        Assert.Equal("Bold", (await Database.GetLoadAsync(load, None))!.Breach);
+        Assert.Equal("Bold", (await LoadAsync(load)).Breach);
     }
 
     private static CallbackKey Key(LoadId load, int slice) => new(Client, load, slice);
@@ -305,7 +304,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     private async Task<(long Open, long Abandoned)> OpenAndAbandonedAsync(LoadId load) =>
-        (await Database.GetLoadAsync(load, None))!.Calls is { } calls ? (calls.Open, calls.Abandoned) : default;
+        (await LoadAsync(load)).Calls is { } calls ? (calls.Open, calls.Abandoned) : default;
 
     private async Task<(int Deliveries, long Calls)> DroppedAsync(int? client, bool withOpen)
     {

@@ -5,10 +5,8 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Catalogue_counts_only_published_loads()
     {
-        var first = await UpsertAsync(Numbered(4));
-        await MatchAsync(first.Id);
-        var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
-        await MatchAsync(second.Id);
+        var first = await MatchedAsync(Numbered(4));
+        var second = await MatchedAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         await IngestAsync(Numbered(5), blob: Blob("Adobe.3.zip"));
         await StartAsync("Bold");
 
@@ -17,7 +15,7 @@ public abstract partial class BreachDatabaseContract
         var (adobe, bold) = (catalogue.Breaches[0], catalogue.Breaches[1]);
         Assert.Equal((7L, true), (adobe.Accounts, adobe.IsListed));
         Assert.Equal(["Adobe.2.zip", first.Blob.Name], adobe.Zips);
-        Assert.Equal((await Database.GetBreachAsync("Adobe", None))!.Marks, adobe.Breach.Marks);
+        Assert.Equal((await BreachAsync()).Marks, adobe.Breach.Marks);
         Assert.Equal((0L, false, 0), (bold.Accounts, bold.IsListed, bold.Zips.Count));
 
         await Database.SetHiddenAsync("Adobe", true, None);
@@ -46,13 +44,12 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Breach_merge_applies_only_at_the_version_read_and_raises_it()
     {
-        var load = await UpsertAsync(Numbered(4));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(4));
         var (before, logged) = (await Database.ReadCatalogueAsync(None), (await Database.GetJournalEntryAsync(load.Id, None))!.Version);
         var merge = new BreachMerge("adobe", new BreachMetadata { Title = "Told" }, Hidden: true, Now.AddDays(-1));
         Assert.False(await Database.MergeBreachesAsync(before.Version - 1, [merge], 40, None));
         Assert.Equal(before.Version, (await Database.ReadCatalogueAsync(None)).Version);
-        Assert.False((await Database.GetBreachAsync("Adobe", None))!.Hidden);
+        Assert.False((await BreachAsync()).Hidden);
 
         Assert.True(await Database.MergeBreachesAsync(before.Version, [merge], 40, None));
         var after = await Database.ReadCatalogueAsync(None);
@@ -70,22 +67,21 @@ public abstract partial class BreachDatabaseContract
         var load = await UpsertAsync(Numbered(4));
         await Database.MoveOnAsync(new StoreIds(0, 0), "restored", None);
         await MatchAsync(load.Id);
-        var held = (await Database.GetLoadAsync(load.Id, None))!;
+        var held = await LoadAsync(load.Id);
         Assert.Equal((LoadState.Held, null, true), (held.State, held.PublishedAt, HoldReason.IsNotPublished(held.HeldBecause)));
         Assert.False(Assert.Single((await Database.ReadCatalogueAsync(None)).Breaches).IsListed);
         Assert.True(await Database.ReleaseUnpublishedAsync(load.Id, None));
         Assert.False(await Database.ReleaseUnpublishedAsync(load.Id, None));
-        Assert.Equal(LoadState.Matching, (await Database.GetLoadAsync(load.Id, None))!.State);
+        Assert.Equal(LoadState.Matching, (await LoadAsync(load.Id)).State);
         await Database.FinishMatchingAsync(load.Id, new MatchEnd(null, Hold: true), None);
-        Assert.NotNull((await Database.GetLoadAsync(load.Id, None))!.PublishedAt);
+        Assert.NotNull((await LoadAsync(load.Id)).PublishedAt);
         Assert.False(await Database.ReleaseUnpublishedAsync(load.Id, None));
     }
 
     [Fact]
     public async Task Breach_modification_time_changes_with_its_published_content()
     {
-        var load = await UpsertAsync(Numbered(4));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(4));
         var published = await AdobeAsync();
         Assert.Equal(published.Breach.PublishedAt, published.ModifiedAt);
 
@@ -100,8 +96,7 @@ public abstract partial class BreachDatabaseContract
         await MergeAsync("Adobe", """{"Title":"Adobe Systems"}""");
         Assert.Equal(modified.ModifiedAt, (await AdobeAsync()).ModifiedAt);
 
-        var more = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
-        await MatchAsync(more.Id);
+        var more = await MatchedAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         Assert.True((await AdobeAsync()).ModifiedAt > modified.ModifiedAt);
 
         async Task<CatalogueBreach> AdobeAsync() => Assert.Single((await Database.ReadCatalogueAsync(None)).Breaches);
@@ -112,8 +107,7 @@ public abstract partial class BreachDatabaseContract
     {
         foreach (var name in (string[])["Adobe", "Bold"])
         {
-            var load = await UpsertAsync(Numbered(2), name);
-            await MatchAsync(load.Id);
+            var load = await MatchedAsync(Numbered(2), name);
         }
         var start = (await Database.ReadCatalogueAsync(None)).Version;
         var writer = OpenAnother();

@@ -31,8 +31,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty(await Database.PlanSegmentsAsync(restarted.Id, 3, None));
         Assert.True((await Database.GetJournalEntryAsync(restarted.Id, None))!.Stopped);
 
-        var done = await UpsertAsync(Numbered(2), "Bold");
-        await MatchAsync(done.Id);
+        var done = await MatchedAsync(Numbered(2), "Bold");
         await Database.BeginRemovalAsync("Bold", None);
         Assert.Empty(await Database.PlanSegmentsAsync(done.Id, 3, None));
         await Database.MarkJournaledAsync(done.Id, 100, None);
@@ -43,13 +42,13 @@ public abstract partial class BreachDatabaseContract
     public async Task Load_waits_for_the_journal_again_after_a_change_of_its_entry()
     {
         var first = await UpsertAsync(Numbered(2));
-        Assert.False((await Database.GetLoadAsync(first.Id, None))!.AwaitsJournal);
+        Assert.False((await LoadAsync(first.Id)).AwaitsJournal);
         await MatchAsync(first.Id);
         var version = await LogAsync(first.Id);
         await Database.SetJournalErrorAsync(first.Id, "the log\nis down", None);
-        Assert.Equal("the log is down", (await Database.GetLoadAsync(first.Id, None))!.JournalError);
+        Assert.Equal("the log is down", (await LoadAsync(first.Id)).JournalError);
         version = await LogAsync(first.Id, version, waits: false);
-        Assert.Null((await Database.GetLoadAsync(first.Id, None))!.JournalError);
+        Assert.Null((await LoadAsync(first.Id)).JournalError);
 
         await Database.SetHiddenAsync("Adobe", true, None);
         version = await LogAsync(first.Id, version);
@@ -59,8 +58,7 @@ public abstract partial class BreachDatabaseContract
         version = await LogAsync(first.Id, version);
 
         // Another load of the breach adds a log entry, and doesn't change the first.
-        var second = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
-        await MatchAsync(second.Id);
+        var second = await MatchedAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         await LogAsync(first.Id, version, waits: false);
         var versionOfSecond = await LogAsync(second.Id, version);
         await Database.AssignLoadAsync(second.Id, "Bold", null, None);
@@ -72,14 +70,12 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Journal_entry_lists_the_loads_it_replaces()
     {
-        var first = await UpsertAsync(Numbered(2));
-        await MatchAsync(first.Id);
+        var first = await MatchedAsync(Numbered(2));
         await LogAsync(first.Id);
-        var second = await UpsertAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
-        await MatchAsync(second.Id);
+        var second = await MatchedAsync(Numbered(3), blob: Blob(etag: "\"0x2\""));
         Assert.Equal([first.Id], (await Database.GetJournalEntryAsync(second.Id, None))!.Replaces);
-        Assert.False((await Database.GetLoadAsync(first.Id, None))!.AwaitsJournal);
-        Assert.True((await Database.GetLoadAsync(second.Id, None))!.AwaitsJournal);
+        Assert.False((await LoadAsync(first.Id)).AwaitsJournal);
+        Assert.True((await LoadAsync(second.Id)).AwaitsJournal);
     }
 
     [Fact]
@@ -109,14 +105,13 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Purge_refuses_a_published_load_until_it_is_logged()
     {
-        var counts = await UpsertAsync(Numbered(4));
-        await MatchAsync(counts.Id);
+        var counts = await MatchedAsync(Numbered(4));
         var refused = await RefusedAsync(() => Database.PurgeRowsAsync(counts.Id, 3, None, requireJournaled: true));
         Assert.Contains("hibp journal write", refused.Message, StringComparison.Ordinal);
         await LogAsync(counts.Id);
         Assert.Equal(3, await Database.PurgeRowsAsync(counts.Id, 3, None, requireJournaled: true));
         await Database.ForgetJournalAsync(counts.Id, None); // too late: some rows are already purged
-        Assert.True((await Database.GetLoadAsync(counts.Id, None))!.IsJournaled);
+        Assert.True((await LoadAsync(counts.Id)).IsJournaled);
         var failed = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         await Database.FailLoadAsync(failed.Id, "bad", None);
         Assert.Equal(2, await Database.PurgeRowsAsync(failed.Id, 3, None, requireJournaled: true));
@@ -130,10 +125,8 @@ public abstract partial class BreachDatabaseContract
         await MatchAsync(load.Id, hold: true);
         await LogAsync(load.Id);
         await Database.FailLoadAsync(load.Id, "bad", None);
-        while (await Database.PurgeRowsAsync(load.Id, 5, None, requireJournaled: true) > 0)
-        {
-            // Until all rows are purged.
-        }
+        foreach (var rows in (int[])[2, 0])
+            Assert.Equal(rows, await Database.PurgeRowsAsync(load.Id, 5, None, requireJournaled: true));
         Assert.Single(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
         Assert.Single(await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None)); // and again
         Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, MaxTries, None));
@@ -145,18 +138,15 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Slice_of_a_purged_load_is_requeued_only_if_the_load_is_logged()
     {
-        var load = await UpsertAsync(Numbered(7));
-        await MatchAsync(load.Id);
-        while (await Database.PurgeRowsAsync(load.Id, 5, None) > 0)
-        {
-            // Until all rows are purged.
-        }
+        var load = await MatchedAsync(Numbered(7));
+        foreach (var rows in (int[])[5, 2, 0])
+            Assert.Equal(rows, await Database.PurgeRowsAsync(load.Id, 5, None));
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
-        Assert.False((await Database.GetLoadAsync(load.Id, None))!.AwaitsJournal);
+        Assert.False((await LoadAsync(load.Id)).AwaitsJournal);
 
         await Database.MarkJournaledAsync(load.Id, 1_000, None);
         Assert.Equal([2], (await Database.RequeueSlicesAsync(load.Id, 2, failedOnly: false, None)).Select(slice => slice.Number));
-        Assert.Equal(LoadState.Upserting, (await Database.GetLoadAsync(load.Id, None))!.State);
+        Assert.Equal(LoadState.Upserting, (await LoadAsync(load.Id)).State);
         Assert.Equal([2], (await Database.ListPendingSlicesAsync(TimeSpan.Zero, 10, None)).Select(slice => slice.Number));
         Assert.True((await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Purged);
         await Database.CompleteSliceAsync(load.Id, 2, 3, None);
@@ -168,16 +158,16 @@ public abstract partial class BreachDatabaseContract
     /// <summary>Logs a load, and checks whether it had to wait for the log. Returns the logged version.</summary>
     private async Task<long> LogAsync(LoadId load, long before = 0, bool waits = true)
     {
-        var found = (await Database.GetLoadAsync(load, None))!;
+        var found = await LoadAsync(load);
         Assert.Equal((waits, !waits), (found.AwaitsJournal, found.IsJournaled));
         var entry = (await Database.GetJournalEntryAsync(load, None))!;
         Assert.Equal((found.ChangedVersion, found.JournaledVersion), (entry.Version, entry.JournaledVersion));
         Assert.True(waits ? entry.Version > before : entry.Version == before || before == 0, $"{entry.Version}, {before}");
         await Database.MarkJournalMessageSentAsync(load, None);
-        Assert.Equal(Now, (await Database.GetLoadAsync(load, None))!.JournalMessageAt);
+        Assert.Equal(Now, (await LoadAsync(load)).JournalMessageAt);
         await Database.MarkJournaledAsync(load, entry.Version, None);
         await Database.MarkJournaledAsync(load, 0, None); // a late, older version lowers nothing
-        Assert.True((await Database.GetLoadAsync(load, None))!.IsJournaled);
+        Assert.True((await LoadAsync(load)).IsJournaled);
         return entry.Version;
     }
 }

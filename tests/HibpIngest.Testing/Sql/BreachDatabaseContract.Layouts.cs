@@ -8,12 +8,14 @@ public abstract partial class BreachDatabaseContract
     public async Task First_layout_wins_and_raises_the_version()
     {
         Assert.Equal((0, 0), Shown(await Database.GetLayoutsAsync(None)));
-        var added = await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
-        Assert.Equal(First, Assert.Single(added.Layouts));
+        var first = Layout(1, "one");
+        Assert.NotEqual(First, first);
+        var added = await Database.AddFirstLayoutAsync(first, isFromRegister: false, None);
+        Assert.Equal(first, Assert.Single(added.Layouts));
         Assert.Equal((1, 1), Shown(added));
         Assert.Equal(
             (1, 1), Shown(await OpenAnother().AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: true, None)));
-        Assert.Equal(First, Assert.Single((await Database.GetLayoutsAsync(None)).Layouts));
+        Assert.Equal(first, Assert.Single((await Database.GetLayoutsAsync(None)).Layouts));
 
         static (int, int) Shown(LayoutSet set) => (set.Version, set.Layouts.Count);
     }
@@ -21,8 +23,8 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task First_layouts_added_concurrently_agree()
     {
-        var sets = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() =>
-            OpenAnother().AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, isFromRegister: false, None))));
+        var sets = await ConcurrentlyAsync(6, (database, i) =>
+            database.AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, isFromRegister: false, None));
         Assert.Single(sets.Select(set => Assert.Single(set.Layouts)).Distinct());
     }
 
@@ -33,25 +35,6 @@ public abstract partial class BreachDatabaseContract
     {
         await IngestAsync(Numbered(4)); // assigns a mark
         Assert.Equal(expected, Assert.Single((await Database.AddFirstLayoutAsync(First, filled, None)).Layouts).Ranges);
-    }
-
-    [Fact]
-    public async Task Layout_facts_are_read_back_unchanged()
-    {
-        var layout = First with
-        {
-            Facts = new LayoutFacts
-            {
-                AccountsTable = "accounts2",
-                RangesTable = "ranges2",
-                StorageAccounts = [2, 1, 3],
-                SpreadDomains = new Dictionary<string, int> { ["gmail.com"] = 32, ["yahoo.com"] = 8 },
-            },
-        };
-        await Database.AddFirstLayoutAsync(layout, isFromRegister: false, None);
-        var read = Assert.Single((await Database.GetLayoutsAsync(None)).Layouts);
-        Assert.Equal(layout, read);
-        Assert.NotEqual(First, read);
     }
 
     [Fact]
@@ -90,16 +73,16 @@ public abstract partial class BreachDatabaseContract
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(4));
-        var work = (await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!;
+        var work = (await BeginAsync(load.Id, 1))!;
         Assert.Equal((1, false), (work.Layouts.Version, work.Layouts.WritesRanges));
         await OpenAnother().RaiseRangesAsync(1, RangesState.Filling, None);
 
         // The slice isn't done; its owner keeps the lease, and learns what to write.
         var ended = await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work.Layouts.Version, None);
         Assert.Equal((false, 2, true), (ended.IsDone, ended.Layouts!.Version, ended.Layouts.WritesRanges));
-        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        var slice = (await SlicesAsync(load.Id))[0];
         Assert.Equal((SliceState.Pending, 1), (slice.State, slice.Attempts));
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Assert.True(await RenewAsync(load.Id, 1, Me, null));
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
 
         // A worker that lost the lease learns nothing of the layouts.
@@ -107,7 +90,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(SliceCompletion.Lost, await Database.CompleteSliceAsync(load.Id, 1, Other, 3, ended.Layouts.Version, None));
         Assert.Equal(SliceCompletion.Done, await Database.CompleteSliceAsync(load.Id, 1, Me, 3, ended.Layouts.Version, None));
         Assert.Equal(SliceCompletion.Lost, await Database.CompleteSliceAsync(load.Id, 1, Me, 3, ended.Layouts.Version, None));
-        Assert.Equal(2, (await Database.BeginSliceAsync(load.Id, 2, Me, SliceLease, MaxTries, None))!.Layouts.Version);
+        Assert.Equal(2, (await BeginAsync(load.Id, 2))!.Layouts.Version);
     }
 
     [Fact]
@@ -115,38 +98,27 @@ public abstract partial class BreachDatabaseContract
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(30)); // ten slices
-        var begun = new List<(int Slice, int Version)>();
+        var begun = new List<int>();
         for (var slice = 1; slice <= 10; slice++)
-            begun.Add((slice, (await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None))!.Layouts.Version));
+            begun.Add((await BeginAsync(load.Id, slice))!.Layouts.Version);
         var raised = 0L;
+        var another = OpenAnother();
         var changing = Task.Run(async () =>
         {
-            await OpenAnother().RaiseRangesAsync(1, RangesState.Filling, None);
+            await another.RaiseRangesAsync(1, RangesState.Filling, None);
             Interlocked.Exchange(ref raised, 1);
         });
-        await Parallel.ForEachAsync(begun, async (one, _) =>
+        await ConcurrentlyAsync(begun.Count, async (database, i) =>
         {
             var before = Interlocked.Read(ref raised);
-            var ended = await OpenAnotherAt(one.Slice).CompleteSliceAsync(load.Id, one.Slice, Me, 3, one.Version, None);
-            Assert.False(ended.IsDone && before == 1, $"slice {one.Slice} was done in the old set");
+            var ended = await database.CompleteSliceAsync(load.Id, i + 1, Me, 3, begun[i], None);
+            Assert.False(ended.IsDone && before == 1, $"slice {i + 1} was done in the old set");
+            return ended;
         });
         await changing;
-        foreach (var slice in (await Database.ListSlicesAsync(load.Id, false, None)).Where(slice => slice.State != SliceState.Done))
+        foreach (var slice in (await SlicesAsync(load.Id)).Where(slice => slice.State != SliceState.Done))
             Assert.True((await Database.CompleteSliceAsync(load.Id, slice.Number, Me, 3, 2, None)).IsDone);
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
-    }
-
-    [Fact]
-    public async Task Slice_progress_keeps_its_layout_version()
-    {
-        var load = await IngestAllAsync(Numbered(4));
-        await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
-        var progress = new SliceProgress(7, [0b0101]) { LayoutVersion = 3 };
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, progress, None));
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
-        Time.Advance(SliceLease);
-        var kept = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.Progress!;
-        Assert.Equal((7, 3, 0b0101), (kept.OrderVersion, kept.LayoutVersion, Assert.Single(kept.Done)));
     }
 
     [Fact]
@@ -180,8 +152,8 @@ public abstract partial class BreachDatabaseContract
     public async Task Layouts_added_concurrently_under_one_name_leave_one()
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
-        var added = await Task.WhenAll(Enumerable.Range(2, 6).Select(id => Task.Run(() => Record.ExceptionAsync(
-            () => OpenAnotherOnce().AddLayoutAsync(Layout(id, "two"), None)))));
+        var added = await ConcurrentlyAsync(
+            6, (database, i) => Record.ExceptionAsync(() => database.AddLayoutAsync(Layout(i + 2, "two"), None)));
         Assert.Single(added, error => error is null);
         Assert.All(added.OfType<Exception>(), error => Assert.IsType<NotPossibleException>(error));
         Assert.Equal(2, (await Database.GetLayoutsAsync(None)).Layouts.Count);
@@ -191,12 +163,9 @@ public abstract partial class BreachDatabaseContract
     public async Task Added_layout_misses_every_row_of_published_loads_until_replayed()
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
-        var counts = await UpsertAsync(Numbered(5));
-        await MatchAsync(counts.Id);
-        var replaced = await UpsertAsync(Numbered(4), "Bold");
-        await MatchAsync(replaced.Id);
-        var next = await UpsertAsync(Numbered(2), "Bold", Blob("Bold.zip", "\"0x2\""));
-        await MatchAsync(next.Id);
+        var counts = await MatchedAsync(Numbered(5));
+        var replaced = await MatchedAsync(Numbered(4), "Bold");
+        var next = await MatchedAsync(Numbered(2), "Bold", Blob("Bold.zip", "\"0x2\""));
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         Assert.Equal(5 + 2, await Database.CountMissingAsync(2, None));
         Assert.Equal([new(counts.Id, 5), new(next.Id, 2)], await Database.ListMissingAsync(2, None));
@@ -213,8 +182,8 @@ public abstract partial class BreachDatabaseContract
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(9)); // three slices
-        await DoneAsync(1);
-        await Database.BeginSliceAsync(load.Id, 2, Me, SliceLease, MaxTries, None);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
+        await BeginAsync(load.Id, 2);
         Assert.Equal(0, await Database.CountMissingAsync(1, None));
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         Assert.Equal((0, 3), (await Database.CountMissingAsync(1, None), await Database.CountMissingAsync(2, None)));
@@ -223,7 +192,7 @@ public abstract partial class BreachDatabaseContract
         var ended = await Database.CompleteSliceAsync(load.Id, 2, Me, 3, layoutVersion: 1, None);
         Assert.Equal(2, ended.Layouts!.Layouts.Count);
         Assert.True((await Database.CompleteSliceAsync(load.Id, 2, Me, 3, ended.Layouts.Version, None)).IsDone);
-        await DoneAsync(3);
+        await Database.CompleteSliceAsync(load.Id, 3, 3, None);
         Assert.Equal(3, await Database.CountMissingAsync(2, None));
         Assert.Equal([(1L, 3L)], await Database.ListMissingSlicesAsync(2, load.Id, None));
         Assert.Empty(await Database.ListMissingSlicesAsync(1, load.Id, None));
@@ -236,16 +205,10 @@ public abstract partial class BreachDatabaseContract
         // A slice written again is no longer missing, and the replay recorded before isn't subtracted a second time.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
         Assert.Equal(0, await Database.CountMissingAsync(2, None)); // pending: will be written to it
-        await DoneAsync(1);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
         Assert.Equal(0, await Database.CountMissingAsync(2, None));
         Assert.Equal(0, await Database.CountMissingAsync(3, None)); // doesn't exist
         await Database.SetBackfilledAsync(3, load.Id, 1, withRanges: true, None);
-
-        async Task DoneAsync(int slice)
-        {
-            var work = await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None);
-            Assert.True((await Database.CompleteSliceAsync(load.Id, slice, Me, 3, work!.Layouts.Version, None)).IsDone);
-        }
     }
 
     [Fact]
@@ -265,8 +228,7 @@ public abstract partial class BreachDatabaseContract
         await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
         foreach (var (slice, missing) in new[] { (1, 6), (2, 3), (3, 0) })
         {
-            var work = await Database.BeginSliceAsync(load.Id, slice, Me, SliceLease, MaxTries, None);
-            Assert.True((await Database.CompleteSliceAsync(load.Id, slice, Me, 3, work!.Layouts.Version, None)).IsDone);
+            await Database.CompleteSliceAsync(load.Id, slice, 3, None);
             Assert.Equal(missing, await Database.CountMissingAsync(2, None));
         }
     }
@@ -291,8 +253,7 @@ public abstract partial class BreachDatabaseContract
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var load = await IngestAllAsync(Numbered(3));
-        var work = await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
-        await Database.CompleteSliceAsync(load.Id, 1, Me, 3, work!.Layouts.Version, None);
+        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
         await Database.AddLayoutAsync(Layout(2, "two"), None);
         await Database.SetBackfilledAsync(2, load.Id, 1, withRanges: true, None);
         Assert.Equal(2, await Database.CountMissingAsync(2, None));
@@ -309,7 +270,7 @@ public abstract partial class BreachDatabaseContract
         var load = await IngestAllAsync(Numbered(9));
         Assert.Empty(await Database.ListLeasedSlicesAsync(None));
         for (var slice = 1; slice <= 3; slice++)
-            await Database.BeginSliceAsync(load.Id, slice, $"{Me}{slice}", SliceLease, MaxTries, None);
+            await BeginAsync(load.Id, slice, $"{Me}{slice}");
         await Database.CompleteSliceAsync(load.Id, 1, $"{Me}1", 3, 0, None);
         await Database.RefundSliceAttemptAsync(load.Id, 3, $"{Me}3", null, null, None);
         Assert.Equal([new LeasedSlice(load.Id, 2, $"{Me}2")], await Database.ListLeasedSlicesAsync(None));
@@ -321,14 +282,12 @@ public abstract partial class BreachDatabaseContract
     {
         Id = id,
         Ranges = RangesState.On,
-        Facts = new LayoutFacts { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}", StorageAccounts = [id, 1] },
+        Facts = new LayoutFacts
+        {
+            AccountsTable = $"accounts{name}",
+            RangesTable = $"ranges{name}",
+            StorageAccounts = [id, 5, 4],
+            SpreadDomains = new Dictionary<string, int> { ["gmail.com"] = 32, ["yahoo.com"] = 8 },
+        },
     };
-
-    private IBreachDatabase OpenAnotherAt(int place) => place % 2 == 0 ? Database : OpenAnotherOnce();
-
-    private IBreachDatabase OpenAnotherOnce()
-    {
-        lock (_opened)
-            return OpenAnother();
-    }
 }

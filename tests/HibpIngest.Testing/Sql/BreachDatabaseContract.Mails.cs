@@ -9,8 +9,7 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync([.. Numbered(9)]);
         await ImportAsync([.. Enumerable.Range(1, 6).Select(i => $"boss{i}@example.org for example.com")]);
-        var failed = await UpsertAsync(Numbered(3));
-        await MatchAsync(failed.Id);
+        var failed = await MatchedAsync(Numbered(3));
         await Database.FailLoadAsync(failed.Id, "a fault", None);
         var load = await UpsertAsync([.. Numbered(9), .. Numbered(4)], blob: Blob("Adobe.2.zip"), duplicatesPossible: true);
         await MatchRowsAsync(load.Id);
@@ -22,14 +21,14 @@ public abstract partial class BreachDatabaseContract
             if (state == LoadState.Matching)
             {
                 steps++;
-                Assert.Null((await Database.GetLoadAsync(load.Id, None))!.PublishedAt);
+                Assert.Null((await LoadAsync(load.Id)).PublishedAt);
             }
         }
         while (state == LoadState.Matching);
         Assert.Equal(LoadState.Notifying, state);
         // 13 rows in 3 parts; 3 + 6 notifications taken over, 15 subscriptions checked, 15 notifications numbered, 4 at a time.
         Assert.InRange(steps, 3 + 2 + 3 + 3, 14);
-        var matched = (await Database.GetLoadAsync(load.Id, None))!;
+        var matched = await LoadAsync(load.Id);
         Assert.Equal((9, new NotificationCounts(15, 0, 0)), (matched.Accounts, matched.Notifications));
         Assert.NotNull(matched.PublishedAt);
         var notifications = await NotificationsAsync(load.Id);
@@ -51,8 +50,7 @@ public abstract partial class BreachDatabaseContract
             var load = await UpsertAsync(accounts, $"Breach{i}", duplicatesPossible: true);
             await MatchRowsAsync(load.Id);
             Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send with { CountRows = rows }, None));
-            Assert.True(accounts.Distinct().LongCount() == (await Database.GetLoadAsync(load.Id, None))!.Accounts,
-                $"seed {seed}, parts of {rows}");
+            Assert.True(accounts.Distinct().LongCount() == (await LoadAsync(load.Id)).Accounts, $"seed {seed}, parts of {rows}");
             var accountsByDomain = (await NotificationsAsync(load.Id)).ToDictionary(notification => notification.Domain!, notification =>
                 notification.Accounts);
             foreach (var domain in new[] { "d1.example", "d2.example" })
@@ -68,12 +66,11 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync("boss@example.org for example.com");
         var load = await UpsertAsync([.. Numbered(30), "user1@example.com"], duplicatesPossible: true);
         await MatchRowsAsync(load.Id);
-        var another = OpenAnother();
-        var ended = await Task.WhenAll(Enumerable.Range(0, 4).Select(i => Task.Run(() =>
-            (i % 2 == 0 ? Database : another).FinishAllAsync(load.Id, Send with { StepRows = 3, CountRows = 7 }, None))));
+        var ended = await ConcurrentlyAsync(
+            4, (database, _) => database.FinishAllAsync(load.Id, Send with { StepRows = 3, CountRows = 7 }, None));
         Assert.Single(ended, state => state == LoadState.Notifying);
         Assert.Equal(3, ended.Count(state => state is null));
-        Assert.Equal(30, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
+        Assert.Equal(30, (await LoadAsync(load.Id)).Accounts);
         Assert.Equal(Enumerable.Range(1, 31), (await NotificationsAsync(load.Id)).Select(notification => notification.Number));
     }
 
@@ -83,23 +80,23 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync([.. Numbered(6)]);
         var load = await UpsertAsync(Numbered(6));
         Assert.True(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Me, Lease, None));
-        Assert.Equal(1, (await Database.GetLoadAsync(load.Id, None))!.Attempts);
+        Assert.Equal(1, (await LoadAsync(load.Id)).Attempts);
         Time.Advance(Lease * 2);
         Assert.True(await Database.MatchRowsAsync(load.Id, 0, 6, Lease, None));
-        var found = (await Database.GetLoadAsync(load.Id, None))!;
+        var found = await LoadAsync(load.Id);
         Assert.Equal((0, Now + Lease), (found.Attempts, found.LeaseExpiresAt));
         Assert.False(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Time.Advance(Lease * 2);
         Assert.True(await Database.TryClaimLoadAsync(load.Id, LoadState.Matching, Other, Lease, None));
         Assert.Equal(LoadState.Matching, await Database.FinishMatchingAsync(load.Id, Send with { StepRows = 2, Lease = Lease / 2 }, None));
-        found = (await Database.GetLoadAsync(load.Id, None))!;
+        found = await LoadAsync(load.Id);
         Assert.Equal((0, Now + (Lease / 2)), (found.Attempts, found.LeaseExpiresAt));
         Assert.Equal(LoadState.Notifying, await Database.FinishAllAsync(load.Id, Send, None));
-        Assert.Null((await Database.GetLoadAsync(load.Id, None))!.LeaseExpiresAt);
+        Assert.Null((await LoadAsync(load.Id)).LeaseExpiresAt);
         // A step doesn't create a lease.
         var next = await UpsertAsync(Numbered(6), "Bold");
         Assert.True(await Database.MatchRowsAsync(next.Id, 0, 6, Lease, None));
-        Assert.Null((await Database.GetLoadAsync(next.Id, None))!.LeaseExpiresAt);
+        Assert.Null((await LoadAsync(next.Id)).LeaseExpiresAt);
     }
 
     [Fact]
@@ -111,23 +108,23 @@ public abstract partial class BreachDatabaseContract
         await Assert.ThrowsAsync<HibpIngest.Errors.BadInputException>(() => Database.FinishMatchingAsync(load.Id,
             new MatchEnd(Encoding.UTF8.GetBytes("{"), Hold: false), None));
         Assert.Equal(LoadState.Matching, await StateAsync(load.Id));
-        Assert.Null((await Database.GetBreachAsync("Adobe", None))!.PublishedAt);
+        Assert.Null((await BreachAsync()).PublishedAt);
         Assert.Equal(
             LoadState.Held, await Database.FinishMatchingAsync(
                 load.Id, new MatchEnd(Encoding.UTF8.GetBytes("""{"Title":"Merged","Notify":"hold","IsSensitive":true}"""), Hold: false),
                 None));
-        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        var breach = await BreachAsync();
         Assert.Equal(("Merged", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags));
         Assert.Equal([(int)load.Id.Value], breach.Marks);
-        Assert.Null((await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
+        Assert.Null((await LoadAsync(load.Id)).HeldBecause);
 
         var nothing = await UpsertAsync(["x@nowhere.example"], blob: Blob("Adobe.2.zip"));
         await MatchRowsAsync(nothing.Id);
         Assert.Equal(LoadState.Held, await Database.FinishMatchingAsync(nothing.Id, new MatchEnd(null, false, "it is of another breach"),
             None));
-        Assert.Equal("it is of another breach", (await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
+        Assert.Equal("it is of another breach", (await LoadAsync(nothing.Id)).HeldBecause);
         Assert.True(await Database.ReleaseLoadNotificationsAsync(nothing.Id, None));
-        Assert.Null((await Database.GetLoadAsync(nothing.Id, None))!.HeldBecause);
+        Assert.Null((await LoadAsync(nothing.Id)).HeldBecause);
         Assert.True(await Database.TryFinishLoadAsync(nothing.Id, None));
     }
 
@@ -141,18 +138,18 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Notifying, await MatchAsync(otherName.Id));
         Assert.Equal(LoadState.Notifying, await MatchAsync(newer.Id));
         Assert.Equal(LoadState.Done, await MatchAsync(older.Id));
-        var overtaken = (await Database.GetLoadAsync(older.Id, None))!;
+        var overtaken = await LoadAsync(older.Id);
         Assert.Equal((null, newer.Id, new NotificationCounts(0, 0, 0)), (overtaken.PublishedAt, overtaken.ReplacedBy,
             overtaken.Notifications));
-        Assert.Equal([(int)newer.Id.Value, (int)otherName.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal([(int)newer.Id.Value, (int)otherName.Id.Value], (await BreachAsync()).Marks);
 
         // The other way round: the new load is published and replaces the older one.
         var newest = await UpsertAsync(Numbered(5), blob: Blob(etag: "\"0x3\""));
         Assert.Equal(LoadState.Notifying, await MatchAsync(newest.Id));
         Assert.Equal((null, (LoadId?)newest.Id), await PublishedAsync(newer.Id));
-        Assert.Equal([(int)otherName.Id.Value, (int)newest.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal([(int)otherName.Id.Value, (int)newest.Id.Value], (await BreachAsync()).Marks);
 
-        async Task<(DateTimeOffset?, LoadId?)> PublishedAsync(LoadId load) => (await Database.GetLoadAsync(load, None))! is var found
+        async Task<(DateTimeOffset?, LoadId?)> PublishedAsync(LoadId load) => (await LoadAsync(load)) is var found
             ? (found.PublishedAt, found.ReplacedBy) : default;
     }
 
@@ -169,7 +166,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Done, await Database.FinishAllAsync(older.Id, Send, None));
         Assert.Equal(
             ["boss@example.org for example.com, 2 accounts", "user1@example.com", "user3@example.com"],
-            Format(await NotificationsAsync(newer.Id))
+            (await FormatAsync(newer.Id))
                 .Select(shown => shown[(shown.IndexOf(' ', StringComparison.Ordinal) + 1)..]).Order());
         Assert.Empty(await NotificationsAsync(older.Id));
     }
@@ -187,8 +184,7 @@ public abstract partial class BreachDatabaseContract
         await Database.FailLoadAsync(held.Id, "a fault", None);
         var next = await UpsertAsync(["user1@example.com", "user2@example.com"], blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Held, await MatchAsync(next.Id));
-        Assert.Equal($"it took over notifications of load {held.Id}, which was held",
-            (await Database.GetLoadAsync(next.Id, None))!.HeldBecause);
+        Assert.Equal($"it took over notifications of load {held.Id}, which was held", (await LoadAsync(next.Id)).HeldBecause);
         // The hold is passed on again to a third load.
         await Database.FailLoadAsync(next.Id, "a fault", None);
         var third = await UpsertAsync(["user1@example.com"], blob: Blob("Adobe.3.zip"));
@@ -200,18 +196,15 @@ public abstract partial class BreachDatabaseContract
     public async Task Hold_stops_notifying_loads_and_applies_to_open_and_failed_ones()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
-        var notifying = await UpsertAsync(["user1@example.com"]);
-        await MatchAsync(notifying.Id);
-        var failed = await UpsertAsync(["user2@example.com"], blob: Blob("Adobe.2.zip"));
-        await MatchAsync(failed.Id);
+        var notifying = await MatchedAsync(["user1@example.com"]);
+        var failed = await MatchedAsync(["user2@example.com"], blob: Blob("Adobe.2.zip"));
         await Database.FailLoadAsync(failed.Id, "a fault", None);
         var ingesting = await StartAsync(blob: Blob("Adobe.3.zip"));
-        var other = await UpsertAsync(["user1@example.com"], "Bold");
-        await MatchAsync(other.Id);
+        var other = await MatchedAsync(["user1@example.com"], "Bold");
         Assert.Equal([notifying.Id], await Database.HoldLoadsAsync("ADOBE", "a reason", None));
         Assert.Equal(LoadState.Notifying, await StateAsync(other.Id));
-        Assert.Empty((await Database.ClaimNotificationsAsync(notifying.Id, 1, 9, Me, Lease, None)).Claimed);
-        Assert.Equal("a reason", (await Database.GetLoadAsync(ingesting.Id, None))!.HeldBecause);
+        Assert.Empty(await ClaimedAsync(notifying.Id, 1, 9));
+        Assert.Equal("a reason", (await LoadAsync(ingesting.Id)).HeldBecause);
         Assert.Equal(LoadState.Held, await Database.ResumeLoadAsync(failed.Id, None));
         await RefusedAsync(() => Database.HoldLoadsAsync("Unknown", "a reason", None));
     }
@@ -220,9 +213,8 @@ public abstract partial class BreachDatabaseContract
     public async Task Hiding_a_breach_stops_claims_and_senders()
     {
         await ImportAsync([.. Numbered(3)]);
-        var load = await UpsertAsync(Numbered(3));
-        await MatchAsync(load.Id);
-        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 2, Me, Lease, None);
+        var load = await MatchedAsync(Numbered(3));
+        var claimed = await ClaimedAsync(load.Id, 1, 2);
         Assert.Equal(new NotificationOutcome(Recorded: true, MayContinue: true),
             await Database.CompleteNotificationAsync(claimed[0].Id, Me, null,
             None));
@@ -231,13 +223,13 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(new NotificationOutcome(Recorded: true, MayContinue: false),
             await Database.CompleteNotificationAsync(claimed[1].Id, Me, null,
             None));
-        Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Empty(await ClaimedAsync(load.Id, 1, 3));
         Assert.Equal(new MailProgress(false, 0, 3, 3), await Database.GetMailProgressAsync(load.Id, None));
         Time.Advance(Lease);
         Assert.False(await Database.TryRestartMailsAsync(load.Id, TimeSpan.Zero, None));
         await Database.SetHiddenAsync("Adobe", hidden: false, None);
         Assert.True(await Database.TryRestartMailsAsync(load.Id, TimeSpan.FromDays(1), None));
-        Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Single(await ClaimedAsync(load.Id, 1, 3));
     }
 
     [Fact]
@@ -250,17 +242,14 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.GetMailProgressAsync(new(9_999_999), None));
         await MatchAsync(load.Id);
         Assert.Equal(new MailProgress(true, 0, 1, 6), await Database.GetMailProgressAsync(load.Id, None));
-        var another = OpenAnother();
-        var queued = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
-            ? Database : another).TryQueueMailsAsync(load.Id, 0, 4, None))));
+        var queued = await ConcurrentlyAsync(6, (database, _) => database.TryQueueMailsAsync(load.Id, 0, 4, None));
         Assert.Single(queued, won => won);
         Assert.False(await Database.TryRestartMailsAsync(load.Id, Lease, None));
-        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
+        var claimed = await ClaimedAsync(load.Id, 1, 1);
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         Assert.Equal(new MailProgress(true, 4, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
         Time.Advance(Lease);
-        var restarted = await Task.WhenAll(Enumerable.Range(0, 6).Select(i => Task.Run(() => (i % 2 == 0
-            ? Database : another).TryRestartMailsAsync(load.Id, Lease, None))));
+        var restarted = await ConcurrentlyAsync(6, (database, _) => database.TryRestartMailsAsync(load.Id, Lease, None));
         Assert.Single(restarted, won => won);
         Assert.Equal(new MailProgress(true, 0, 2, 6), await Database.GetMailProgressAsync(load.Id, None));
     }
@@ -300,27 +289,23 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Concurrent_claims_reserve_distinct_send_times()
     {
-        const int Each = 8;
-        await ImportAsync([.. Numbered(Each * 4)]);
-        var load = await UpsertAsync(Numbered(Each * 4));
-        await MatchAsync(load.Id);
-        var another = OpenAnother();
-        var starts = await Task.WhenAll(Enumerable.Range(0, Each * 4).Select(i => Task.Run(async () =>
-            (await (i % 2 == 0 ? Database : another).ClaimNotificationsAsync(
-                load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, MaxLeadTime: TimeSpan.FromMinutes(5)),
-                    None)).StartsIn)));
-        Assert.Equal(Enumerable.Range(0, Each * 4).Select(i => TimeSpan.FromSeconds(i / 10.0)), starts.Order());
+        const int Count = 32;
+        await ImportAsync([.. Numbered(Count)]);
+        var load = await MatchedAsync(Numbered(Count));
+        var claims = await ConcurrentlyAsync(Count, (database, i) => database.ClaimNotificationsAsync(
+            load.Id, i + 1, i + 1, new ClaimOrder($"owner {i}", Lease, 10, PerSecond: 10, MaxLeadTime: TimeSpan.FromMinutes(5)), None));
+        Assert.Equal(
+            Enumerable.Range(0, Count).Select(i => TimeSpan.FromSeconds(i / 10.0)), claims.Select(one => one.StartsIn).Order());
     }
 
     [Fact]
     public async Task Deferred_notification_is_claimed_again_when_due_and_finally_refused()
     {
         await ImportAsync([.. Numbered(3)]);
-        var load = await UpsertAsync(Numbered(3));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(3));
         var pause = TimeSpan.FromMinutes(5);
         var giveUp = TimeSpan.FromDays(3);
-        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None);
+        var claimed = await ClaimedAsync(load.Id, 1, 3);
         Assert.Equal(new NotificationOutcome(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
             giveUp, None));
         Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause,
@@ -328,7 +313,7 @@ public abstract partial class BreachDatabaseContract
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None);
         Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
-        Assert.Empty((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        Assert.Empty(await ClaimedAsync(load.Id, 1, 3));
         Assert.Null((await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
         Time.Advance(pause - TimeSpan.FromSeconds(1));
         Assert.Empty(await Database.EndDeferralsAsync(load.Id, 10, None));
@@ -337,17 +322,17 @@ public abstract partial class BreachDatabaseContract
         Assert.Empty(await Database.EndDeferralsAsync(load.Id, 10, None));
         Assert.Equal(2, (await Database.GetMailProgressAsync(load.Id, None))!.FirstWaiting);
 
-        var again = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed);
+        var again = Assert.Single(await ClaimedAsync(load.Id, 1, 3));
         Assert.Equal((1, 1), (again.Deferrals, again.Attempts));
         Time.Advance(giveUp - pause - TimeSpan.FromSeconds(1));
         Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
             None));
         Time.Advance(pause);
         // A message claims due notifications as well.
-        Assert.Equal(2, Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 3, Me, Lease, None)).Claimed).Deferrals);
+        Assert.Equal(2, Assert.Single(await ClaimedAsync(load.Id, 1, 3)).Deferrals);
         Assert.Equal(new NotificationOutcome(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1",
             pause, giveUp, None));
-        Assert.Equal(new NotificationCounts(0, 2, 1), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
+        Assert.Equal(new NotificationCounts(0, 2, 1), (await LoadAsync(load.Id)).Notifications);
         Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
     }
 
@@ -355,22 +340,18 @@ public abstract partial class BreachDatabaseContract
     public async Task Claim_attempts_are_counted_until_released_or_the_load_resumes()
     {
         await ImportAsync([.. Numbered(2)]);
-        var load = await UpsertAsync(Numbered(2));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(2));
         for (var attempt = 1; attempt <= 3; attempt++)
         {
-            Assert.Equal([attempt, attempt], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, $"owner {attempt}", Lease,
-                None)).Claimed.Select(one => one.Attempts));
+            Assert.Equal([attempt, attempt], (await ClaimedAsync(load.Id, 1, 2, $"owner {attempt}")).Select(one => one.Attempts));
             Time.Advance(Lease);
         }
         await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
         await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
-        Assert.Equal([1, 4], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
-            one.Attempts));
+        Assert.Equal([1, 4], (await ClaimedAsync(load.Id, 1, 2, Other)).Select(one => one.Attempts));
         await Database.FailLoadAsync(load.Id, "a fault", None);
         await Database.ResumeLoadAsync(load.Id, None);
-        Assert.Equal([1, 1], (await Database.ClaimNotificationsAsync(load.Id, 1, 2, Other, Lease, None)).Claimed.Select(one =>
-            one.Attempts));
+        Assert.Equal([1, 1], (await ClaimedAsync(load.Id, 1, 2, Other)).Select(one => one.Attempts));
     }
 
     [Fact]
@@ -381,9 +362,8 @@ public abstract partial class BreachDatabaseContract
         int[] expected = [1, 1, 2, 0, 1];
         foreach (var (i, refusal) in ((MailRefusal?[])[unknown, other, unknown, null, unknown]).Index())
         {
-            var load = await UpsertAsync(Numbered(2), $"Breach{i}.zip");
-            await MatchAsync(load.Id);
-            var claimed = Assert.Single((await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None)).Claimed);
+            var load = await MatchedAsync(Numbered(2), $"Breach{i}.zip");
+            var claimed = Assert.Single(await ClaimedAsync(load.Id, 1, 1));
             Assert.False((await Database.CompleteNotificationAsync(claimed.Id, "another owner", refusal, None)).Recorded);
             Assert.Equal(
                 new NotificationOutcome(Recorded: true, MayContinue: true, refusal is not null, expected[i]),

@@ -15,7 +15,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(RecoveryStep.Added, await Database.RecoverLoadAsync(order, None));
         Assert.Equal(RecoveryStep.Known, await OpenAnother().RecoverLoadAsync(order, None));
 
-        var load = (await Database.GetLoadAsync(id, None))!;
+        var load = await LoadAsync(id);
         Assert.True(load is
         {
             State: LoadState.Done, Purged: true, IngestComplete: true, IsJournaled: true, AwaitsJournal: false, IsRecovered: true,
@@ -28,11 +28,11 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(order.Settings, load.Settings);
         Assert.Equal(
             order.Slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)),
-            (await Database.ListSlicesAsync(id, false, None)).Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+            (await SlicesAsync(id)).Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
         var entry = (await Database.GetJournalEntryAsync(id, None))!;
         Assert.Equal(order.Segments, entry.Segments);
         Assert.True(entry is { IsJournaled: true, Purged: true, IsComplete: true, Stopped: false, Version: 70, Generation: 2 });
-        var breach = (await Database.GetBreachAsync("adobe", None))!;
+        var breach = await BreachAsync("adobe");
         Assert.Equal(
             ("Adobe", "Adobe Systems", BreachFlags.Sensitive, true, order.Breach.PublishedAt),
             (breach.Name, breach.Metadata.Title, breach.Metadata.Flags, breach.Hidden, breach.PublishedAt));
@@ -80,12 +80,9 @@ public abstract partial class BreachDatabaseContract
         var order = Recovery(load.Id, 14) with { Mark = load.Mark, Blob = load.Blob, Generation = 1, StartedAt = load.StartedAt };
         Assert.Equal(RecoveryStep.Finished, await Database.RecoverLoadAsync(order, None));
         Assert.Equal(4, await CountAsync("rows"));
-        Assert.Equal(4, await Database.PurgeRowsAsync(load.Id, 100, None) + await Database.PurgeRowsAsync(load.Id, 100, None));
-        while (await Database.PurgeRowsAsync(load.Id, 5, None) > 0)
-        {
-            // Until no row is left.
-        }
-        var found = (await Database.GetLoadAsync(load.Id, None))!;
+        foreach (var rows in (int[])[4, 0])
+            Assert.Equal(rows, await Database.PurgeRowsAsync(load.Id, 100, None));
+        var found = await LoadAsync(load.Id);
         Assert.True(found is
         {
             State: LoadState.Done, Purged: true, IsRecovered: true, LastPosition: 14, HeldBecause: null, Error: null, LeaseExpiresAt: null,
@@ -101,8 +98,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Recovered_breach_metadata_applies_only_if_newer()
     {
-        var load = await UpsertAsync(Numbered(4));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(4));
         await LogAsync(load.Id);
         await Database.SetHiddenAsync("Adobe", true, None);
         var version = await LogAsync(load.Id);
@@ -114,7 +110,7 @@ public abstract partial class BreachDatabaseContract
         order = Known(load, version + 5);
         order = order with { Breach = order.Breach with { Hidden = false } };
         Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(order, None));
-        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        var breach = await BreachAsync();
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive, false), (breach.Metadata.Title, breach.Metadata.Flags, breach.Hidden));
         Assert.Equal((order.Breach.PublishedAt, 4), (breach.PublishedAt, await CountAsync("rows")));
         Assert.True(await Database.GetLoadAsync(load.Id, None) is { IsJournaled: true, IsRecovered: false, Purged: false, Accounts: 4 });
@@ -123,7 +119,7 @@ public abstract partial class BreachDatabaseContract
         order = Known(load, version + 9, "Bold");
         Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(order, None));
         Assert.Equal([("Bold", true)], (await Database.ListBreachesAsync(None)).Select(one => (one.Name, one.Hidden)));
-        Assert.Equal("Bold", (await Database.GetLoadAsync(load.Id, None))!.Breach);
+        Assert.Equal("Bold", (await LoadAsync(load.Id)).Breach);
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(Known(load, version + 8, "Cash"), None));
         Assert.Equal(["Bold"], (await Database.ListBreachesAsync(None)).Select(one => one.Name));
     }
@@ -135,15 +131,14 @@ public abstract partial class BreachDatabaseContract
         var order = Recovery(id);
         await Database.RecoverLoadAsync(
             order with { Breach = order.Breach with { Metadata = new BreachMetadata(), Hidden = true, IsReported = false } }, None);
-        Assert.True((await Database.GetBreachAsync("Adobe", None))!.Hidden);
+        Assert.True((await BreachAsync()).Hidden);
         Assert.True(await Database.GetLoadAsync(id, None) is { AwaitsJournal: true, JournaledVersion: 70, ChangedVersion: > 70 });
     }
 
     [Fact]
     public async Task Recovered_replaced_load_is_unpublished_and_listed_by_its_successor()
     {
-        var published = await UpsertAsync(Numbered(4));
-        await MatchAsync(published.Id);
+        var published = await MatchedAsync(Numbered(4));
         var (old, newer) = (DatabaseSteps.DrawId(), DatabaseSteps.DrawId());
         await Database.RecoverLoadAsync(Recovery(old) with { ReplacedBy = newer, Blob = Blob("Bold.zip"), Mark = 42 }, None);
         await Database.RecoverLoadAsync(Recovery(newer) with { Blob = Blob("Bold.zip", "\"0x2\"") }, None);
@@ -156,21 +151,19 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.SetReplacedAsync(published.Id, newer, None));
         Assert.False(await Database.SetReplacedAsync(published.Id, newer, None));
         Assert.False(await Database.SetReplacedAsync(new(published.Id.Value + 1_000), newer, None));
-        Assert.Equal([41], (await Database.GetBreachAsync("Adobe", None))!.Marks);
+        Assert.Equal([41], (await BreachAsync()).Marks);
         Assert.Equal(RecoveryStep.Known, await Database.RecoverLoadAsync(Known(published, 99) with { ReplacedBy = newer }, None));
 
-        var cash = await UpsertAsync(Numbered(4), "Cash");
-        await MatchAsync(cash.Id);
+        var cash = await MatchedAsync(Numbered(4), "Cash");
         Assert.Equal(RecoveryStep.Updated, await Database.RecoverLoadAsync(Known(cash, 0, "Cash") with { ReplacedBy = newer }, None));
         Assert.True((await Database.GetLoadAsync(cash.Id, None)) is { PublishedAt: null, ReplacedBy: not null });
-        Assert.Equal("Cash", (await Database.GetBreachAsync("Cash", None))!.Metadata.Title); // version 0 is never newer
+        Assert.Equal("Cash", (await BreachAsync("Cash")).Metadata.Title); // version 0 is never newer
     }
 
     [Fact]
     public async Task Recovery_refuses_to_overwrite_another_load()
     {
-        var load = await UpsertAsync(Numbered(4));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(4));
         var other = DatabaseSteps.DrawId();
         foreach (var (order, expected) in new[]
         {
@@ -198,7 +191,7 @@ public abstract partial class BreachDatabaseContract
         await Database.RecoverLoadAsync(Recovery(recovered), None);
         var later = await UpsertAsync(Numbered(4), blob: Blob(etag: "\"0x77\""));
         Assert.Equal(LoadState.Held, await MatchAsync(later.Id));
-        Assert.Contains($"load {recovered} ", (await Database.GetLoadAsync(later.Id, None))!.HeldBecause, StringComparison.Ordinal);
+        Assert.Contains($"load {recovered} ", (await LoadAsync(later.Id)).HeldBecause, StringComparison.Ordinal);
         var silent = await UpsertAsync(Numbered(4, "example.org"), blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Done, await MatchAsync(silent.Id));
         var another = await UpsertAsync(Numbered(4), "Bold");

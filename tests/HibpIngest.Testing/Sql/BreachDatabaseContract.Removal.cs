@@ -6,24 +6,23 @@ public abstract partial class BreachDatabaseContract
     public async Task Beginning_a_removal_unpublishes_the_breach_and_drops_notifications()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
-        var done = await UpsertAsync(Numbered(1));
-        await MatchAsync(done.Id);
+        var done = await MatchedAsync(Numbered(1));
         await SendAllAsync(done.Id);
         var held = await UpsertAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         Assert.Equal(LoadState.Held, await MatchAsync(held.Id, hold: true));
         var failed = await IngestAsync(Numbered(3), blob: Blob("Adobe.3.zip"));
         await Database.FailLoadAsync(failed.Id, "bad", None);
-        Assert.Equal([(int)done.Id.Value, (int)held.Id.Value], (await Database.GetBreachAsync("Adobe", None))!.Marks);
-        var version = await CatalogueVersionAsync();
+        Assert.Equal([(int)done.Id.Value, (int)held.Id.Value], (await BreachAsync()).Marks);
+        var version = (await Database.ReadCatalogueAsync(None)).Version;
 
         Assert.Empty(await Database.ListRemovalsAsync(None));
         var listed = await Database.BeginRemovalAsync("aDOBE", None);
         Assert.Equal([Whole(done, 1), Whole(held, 2), Whole(failed, 3)], listed);
         Assert.Equal(listed.Select(load => ("Adobe", load)), await Database.ListRemovalsAsync(None));
-        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        var breach = await BreachAsync();
         Assert.Empty(breach.Marks);
         Assert.False(breach.IsPublic);
-        Assert.Equal(version + 1, await CatalogueVersionAsync());
+        Assert.Equal(version + 1, (await Database.ReadCatalogueAsync(None)).Version);
         Assert.All(
             await Database.ListLoadsAsync("Adobe", None),
             load => Assert.True(load is { Removing: true, PublishedAt: null, Notifications.Total: 0 }));
@@ -31,21 +30,20 @@ public abstract partial class BreachDatabaseContract
 
         // Repeating it returns the same list, and changes nothing in the catalogue.
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
-        Assert.Equal(version + 1, await CatalogueVersionAsync());
+        Assert.Equal(version + 1, (await Database.ReadCatalogueAsync(None)).Version);
         await RefusedAsync(() => Database.BeginRemovalAsync("Bold", None));
     }
 
     [Fact]
     public async Task Removal_is_refused_while_a_load_is_open()
     {
-        var done = await UpsertAsync(Numbered(1));
-        await MatchAsync(done.Id);
+        var done = await MatchedAsync(Numbered(1));
         var open = await IngestAsync(Numbered(2), blob: Blob("Adobe.2.zip"));
         for (var step = 0; step < 3; step++)
         {
             var refused = await RefusedAsync(() => Database.BeginRemovalAsync("Adobe", None));
             Assert.Contains($"load {open.Id} ", refused.Message, StringComparison.Ordinal);
-            Assert.Single((await Database.GetBreachAsync("Adobe", None))!.Marks);
+            Assert.Single((await BreachAsync()).Marks);
             if (step == 0)
                 await Database.FinishIngestAsync(open.Id, Me, new LoadCheckpoint(), None);
             await CompleteSlicesAsync(open.Id);
@@ -71,7 +69,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Null(await Database.BeginSliceAsync(failed.Id, 1, MaxTries, None));
         Assert.Null(await Database.BeginSliceAsync(held.Id, 1, MaxTries, None));
         Assert.False(await Database.ReleaseLoadNotificationsAsync(held.Id, None));
-        Assert.Empty((await Database.ClaimNotificationsAsync(held.Id, 1, 10, Me, Lease, None)).Claimed);
+        Assert.Empty(await ClaimedAsync(held.Id, 1, 10));
         foreach (var load in (LoadId[])[held.Id, failed.Id])
         {
             await RefusedAsync(() => Database.RequeueSlicesAsync(load, null, failedOnly: false, None));
@@ -99,7 +97,7 @@ public abstract partial class BreachDatabaseContract
         // The new load is being matched when the rest of the old one is deleted.
         var fresh = await Database.StartLoadAsync(new NewLoad(DatabaseSteps.DrawId(), "Adobe", Blob("Adobe.2.zip"), Settings), None);
         Assert.True(await Database.TryClaimLoadAsync(fresh.Id, Me, Lease, None));
-        await Database.CommitBatchAsync(fresh.Id, Me, Batch(1, Numbered(6)), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        await CommitAsync(fresh.Id, Me, Batch(1, Numbered(6)));
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
         await Database.FinishIngestAsync(fresh.Id, Me, new LoadCheckpoint(), None);
         await CompleteSlicesAsync(fresh.Id);
@@ -114,9 +112,8 @@ public abstract partial class BreachDatabaseContract
         Assert.True(left is { LastPosition: 6, Slices.Done: 2, Removing: false, PublishedAt: not null });
         Assert.Equal((6, 2), (await CountAsync("rows"), await CountAsync("slices")));
         // Subscribers notified by the old load are notified again, as if it had been removed before the upload.
-        Assert.Equal(
-            ["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], Format(await NotificationsAsync(fresh.Id)));
-        var breach = (await Database.GetBreachAsync("Adobe", None))!;
+        Assert.Equal(["1: user1@example.com", "2: boss@example.org for example.com, 6 accounts"], await FormatAsync(fresh.Id));
+        var breach = await BreachAsync();
         Assert.Equal(("Adobe Systems", BreachFlags.Sensitive), (breach.Metadata.Title, breach.Metadata.Flags & BreachFlags.Sensitive));
         Assert.Equal([(int)fresh.Id.Value], breach.Marks);
         Assert.NotNull(breach.PublishedAt);
@@ -125,8 +122,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Interrupted_removal_resumes_and_keeps_newer_loads()
     {
-        var old = await UpsertAsync(Numbered(4));
-        await MatchAsync(old.Id);
+        var old = await MatchedAsync(Numbered(4));
         var listed = await Database.BeginRemovalAsync("Adobe", None);
         var fresh = await UpsertAsync(Numbered(3), blob: Blob("Adobe.2.zip"));
         Assert.Equal(listed, await Database.BeginRemovalAsync("Adobe", None));
@@ -149,7 +145,7 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await IngestAllAsync(Numbered(7));
         var other = await IngestAllAsync(Numbered(3), "Bold");
-        await LeaseSliceAsync(load.Id, 2, Now + Lease);
+        await Database.BeginSliceAsync(load.Id, 2, Other, Lease, MaxTries, None);
         Assert.True(await Database.HasLeasedSlicesAsync([other.Id, load.Id], None));
         Assert.False(await Database.HasLeasedSlicesAsync([other.Id], None));
         Assert.False(await Database.HasLeasedSlicesAsync([], None));
@@ -162,8 +158,7 @@ public abstract partial class BreachDatabaseContract
     [Fact]
     public async Task Removal_deletes_processed_rows_and_resumes_after_them()
     {
-        var load = await UpsertAsync(Numbered(7));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(7));
         Assert.Equal(0, await Database.DeleteRowsUpToAsync(load.Id, 7, None)); // not listed for removal
         var other = await UpsertAsync(Numbered(5), "Bold");
         await Database.BeginRemovalAsync("Adobe", None);
@@ -182,8 +177,7 @@ public abstract partial class BreachDatabaseContract
     [InlineData(7, 8)]
     public async Task Removal_reports_purged_rows_and_keeps_the_table_token(int purged, long first)
     {
-        var load = await UpsertAsync(Numbered(7));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(7));
         await Database.SetRemovalTokenAsync(load.Id, "too early", None);
         Assert.Equal(purged, await Database.PurgeRowsAsync(load.Id, purged, None));
         var listed = Assert.Single(await Database.BeginRemovalAsync("Adobe", None));
@@ -223,17 +217,15 @@ public abstract partial class BreachDatabaseContract
     public async Task Reassigned_load_is_removed_with_its_new_breach()
     {
         await ImportAsync("user1@example.com", "user2@example.com");
-        var bold = await UpsertAsync(Numbered(1), "Bold");
-        await MatchAsync(bold.Id);
+        var bold = await MatchedAsync(Numbered(1), "Bold");
         await SendAllAsync(bold.Id);
-        var given = await UpsertAsync(Numbered(2));
-        await MatchAsync(given.Id);
+        var given = await MatchedAsync(Numbered(2));
         await SendAllAsync(given.Id);
         await Database.AssignLoadAsync(given.Id, "Bold", null, None);
         // A subscriber was notified of both: that stays under the name used in the notification, and Adobe's part is removed first.
         Assert.Empty(await Database.BeginRemovalAsync("Adobe", None));
         Assert.Null(await Database.GetBreachAsync("Adobe", None));
-        Assert.Equal([(int)bold.Id.Value, (int)given.Id.Value], (await Database.GetBreachAsync("Bold", None))!.Marks);
+        Assert.Equal([(int)bold.Id.Value, (int)given.Id.Value], (await BreachAsync("Bold")).Marks);
 
         Assert.Equal([bold.Id, given.Id], (await Database.BeginRemovalAsync("Bold", None)).Select(load => load.Load));
         Assert.Equal(0, await CountAsync("notifications"));
@@ -252,22 +244,19 @@ public abstract partial class BreachDatabaseContract
         await Database.HoldLoadsAsync("Adobe", because, None);
         await Database.FailLoadAsync(load.Id, owner: null, "no password", superseded: false, None);
         await Database.AssignLoadAsync(load.Id, "Bold", null, None);
-        Assert.Equal(stays ? because : null, (await Database.GetLoadAsync(load.Id, None))!.HeldBecause);
+        Assert.Equal(stays ? because : null, (await LoadAsync(load.Id)).HeldBecause);
     }
 
     [Fact]
     public async Task Removal_deletes_a_breach_whose_newer_load_was_reassigned_meanwhile()
     {
         await ImportAsync("user1@example.com");
-        var bold = await UpsertAsync(Numbered(1), "Bold");
-        await MatchAsync(bold.Id);
+        var bold = await MatchedAsync(Numbered(1), "Bold");
         await SendAllAsync(bold.Id);
-        var old = await UpsertAsync(Numbered(1));
-        await MatchAsync(old.Id);
+        var old = await MatchedAsync(Numbered(1));
         await SendAllAsync(old.Id);
         await Database.BeginRemovalAsync("Adobe", None);
-        var fresh = await UpsertAsync(Numbered(1), blob: Blob("Adobe.2.zip"));
-        await MatchAsync(fresh.Id);
+        var fresh = await MatchedAsync(Numbered(1), blob: Blob("Adobe.2.zip"));
         await SendAllAsync(fresh.Id);
         await Database.AssignLoadAsync(fresh.Id, "Bold", null, None);
         await Database.FinishRemovalAsync(old.Id, None);
@@ -280,8 +269,7 @@ public abstract partial class BreachDatabaseContract
 
     private async Task<LoadId> MarkedAsync(string breach, string blob, int mark)
     {
-        var load = await StartAsync(breach, Blob(blob));
-        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
+        var load = await ClaimAsync(breach, Blob(blob));
         await using (var copy = await Database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, mark, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, Numbered(2)), new LoadCheckpoint(), false, None);
         await Database.FailLoadAsync(load.Id, "bad", None);
@@ -290,18 +278,8 @@ public abstract partial class BreachDatabaseContract
 
     private async Task SendAllAsync(LoadId load)
     {
-        foreach (var notification in (await Database.ClaimNotificationsAsync(load, 1, 100, Me, Lease, None)).Claimed)
+        foreach (var notification in await ClaimedAsync(load, 1, 100))
             Assert.True((await Database.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);
         Assert.True(await Database.TryFinishLoadAsync(load, None));
-    }
-
-    /// <summary>Returns the catalogue's version.</summary>
-    private async Task<int> CatalogueVersionAsync()
-    {
-        for (var version = 0; ; version++)
-        {
-            if (await CountAsync($"store_counters WHERE catalogue_version = {version}") == 1)
-                return version;
-        }
     }
 }

@@ -5,6 +5,12 @@ public abstract partial class BreachDatabaseContract
     private const int MaxTries = 3;
     private static readonly TimeSpan SliceLease = TimeSpan.FromSeconds(60);
 
+    private Task<SliceWork?> BeginAsync(LoadId load, int slice, string owner = Me) =>
+        Database.BeginSliceAsync(load, slice, owner, SliceLease, MaxTries, None);
+
+    private Task<bool> RenewAsync(LoadId load, int slice, string owner, SliceProgress? progress) =>
+        Database.RenewSliceAsync(load, slice, owner, SliceLease, progress, None);
+
     [Fact]
     public async Task Slice_attempt_is_counted_when_it_begins()
     {
@@ -18,7 +24,7 @@ public abstract partial class BreachDatabaseContract
         }
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
         Assert.Equal(MaxTries + 1, (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!.Slice.Attempts);
-        Assert.Equal([0, MaxTries], (await Database.ListSlicesAsync(load.Id, false, None)).Select(slice => slice.Attempts));
+        Assert.Equal([0, MaxTries], (await SlicesAsync(load.Id)).Select(slice => slice.Attempts));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 3, MaxTries, None));
         Assert.Null(await Database.BeginSliceAsync(new(999), 1, MaxTries, None));
     }
@@ -31,7 +37,7 @@ public abstract partial class BreachDatabaseContract
         var ingester = Assert.Single(await Database.ListLeasesAsync(None));
         Assert.Equal((load.Id, (int?)null), (ingester.Load, ingester.Slice));
         var now = Time.GetUtcNow();
-        await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
+        await BeginAsync(load.Id, 1, "host-a");
         await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease * 2, MaxTries, None);
         var started = await Database.StartLoadAsync("Bold", new BreachMetadata(), Blob("Bold.zip"), Settings, null, None);
         Assert.True(await Database.TryClaimLoadAsync(started.Id, LoadState.Ingesting, "host-c", Lease, None));
@@ -55,15 +61,13 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await IngestAsync(Numbered(9));
         var committed = Now;
-        Assert.Equal(
-            [new SliceTimes(committed, null, null), new SliceTimes(committed, null, null), new SliceTimes(committed, null, null)],
-            await TimesAsync());
+        Assert.Equal(Enumerable.Repeat(new SliceTimes(committed, null, null), 3), await TimesAsync());
         Time.Advance(SliceLease);
         var begun = Now;
-        await Database.BeginSliceAsync(load.Id, 1, "host-a", SliceLease, MaxTries, None);
-        await Database.BeginSliceAsync(load.Id, 2, "host-b", SliceLease, MaxTries, None);
+        await BeginAsync(load.Id, 1, "host-a");
+        await BeginAsync(load.Id, 2, "host-b");
         Time.Advance(SliceLease / 2);
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, "host-a", SliceLease, new SliceProgress(7, [0b0101, 0b0010]), None));
+        Assert.True(await RenewAsync(load.Id, 1, "host-a", new SliceProgress(7, [0b0101, 0b0010])));
         Assert.Equal(
             [new SliceTimes(committed, begun, null, 3.0 / 16), new SliceTimes(committed, begun, null)], (await TimesAsync()).Take(2));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, None));
@@ -72,19 +76,14 @@ public abstract partial class BreachDatabaseContract
         Time.Advance(SliceLease);
         Assert.Equal([new SliceTimes(committed, begun, done), new SliceTimes(committed, null, null)], (await TimesAsync()).Take(2));
         var again = Now;
-        await Database.BeginSliceAsync(load.Id, 2, "host-c", SliceLease, MaxTries, None);
+        await BeginAsync(load.Id, 2, "host-c");
         Time.Advance(TimeSpan.FromSeconds(1));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 2, "host-c", 3, None));
         Assert.Equal(new SliceTimes(committed, again, Now), (await TimesAsync())[1]);
+        // A load that doesn't exist is listed too.
+        Assert.Equal([new(999), load.Id], (await Database.ListWorkAsync([new(999), load.Id], None)).Select(work => work.Load));
 
         async Task<IReadOnlyList<SliceTimes>> TimesAsync() => Assert.Single(await Database.ListWorkAsync([load.Id], None)).Slices;
-    }
-
-    [Fact]
-    public async Task ListWork_includes_unknown_loads()
-    {
-        var load = await IngestAsync(Numbered(4));
-        Assert.Equal([new(999), load.Id], (await Database.ListWorkAsync([new(999), load.Id], None)).Select(work => work.Load));
     }
 
     [Fact]
@@ -102,7 +101,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             (SliceState.Done, 1, null, Now - Lease, null),
             (work.Slice.State, work.Slice.Attempts, work.Slice.Error, work.Slice.DoneAt, work.Slice.QueuedAt));
-        var counted = (await Database.GetLoadAsync(load.Id, None))!;
+        var counted = await LoadAsync(load.Id);
         Assert.Equal((3, new SliceCounts(1, 0, 1, 0), LoadState.Ingesting), (counted.Entities, counted.Slices, counted.State));
     }
 
@@ -114,7 +113,7 @@ public abstract partial class BreachDatabaseContract
         await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
         await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
         await Database.RefundSliceAttemptAsync(load.Id, 1, "down\nagain", None);
-        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        var slice = (await SlicesAsync(load.Id))[0];
         Assert.Equal((1, "down again", SliceState.Pending), (slice.Attempts, slice.Error, slice.State));
     }
 
@@ -126,7 +125,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
         await Database.FailSliceAsync(load.Id, 2, "bad row", exhausted: true, None);
         await Database.FailSliceAsync(load.Id, 1, "later", exhausted: true, None);
-        var failed = (await Database.GetLoadAsync(load.Id, None))!;
+        var failed = await LoadAsync(load.Id);
         Assert.Equal((LoadState.Failed, "slice 2: bad row", new SliceCounts(0, 0, 0, 2)), (failed.State, failed.Error, failed.Slices));
         Assert.Equal(Now, failed.FinishedAt);
         var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
@@ -144,7 +143,7 @@ public abstract partial class BreachDatabaseContract
         await Database.CompleteSliceAsync(load.Id, 1, 3, None);
         Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
         await Database.CompleteSliceAsync(load.Id, 2, 3, None);
-        var back = (await Database.GetLoadAsync(load.Id, None))!;
+        var back = await LoadAsync(load.Id);
         Assert.Equal((LoadState.Upserting, null, null), (back.State, back.Error, back.FinishedAt));
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
     }
@@ -183,10 +182,10 @@ public abstract partial class BreachDatabaseContract
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
         Assert.Equal(
             [(SliceState.Queued, Now), (SliceState.Done, (DateTimeOffset?)null), (SliceState.Queued, Now), (SliceState.Pending, null)],
-            (await Database.ListSlicesAsync(load.Id, false, None)).Select(slice => (slice.State, slice.QueuedAt)));
+            (await SlicesAsync(load.Id)).Select(slice => (slice.State, slice.QueuedAt)));
         Time.Advance(Lease);
         await Database.MarkSlicesQueuedAsync(load.Id, 3, 3, None);
-        Assert.Equal(Now, (await Database.ListSlicesAsync(load.Id, false, None))[2].QueuedAt);
+        Assert.Equal(Now, (await SlicesAsync(load.Id))[2].QueuedAt);
     }
 
     [Fact]
@@ -231,14 +230,14 @@ public abstract partial class BreachDatabaseContract
         var age = TimeSpan.FromMinutes(20);
         var load = await IngestAsync(Numbered(9));
         await Database.MarkSlicesQueuedAsync(load.Id, 1, 3, None);
-        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        Assert.NotNull(await BeginAsync(load.Id, 1));
         var calls = new Func<Task>[]
         {
-            () => Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None),
+            () => RenewAsync(load.Id, 1, Me, null),
             () => Database.RefundSliceAttemptAsync(load.Id, 1, Me, null, "down", None),
-            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => BeginAsync(load.Id, 1),
             () => Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None),
-            () => Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None),
+            () => BeginAsync(load.Id, 1),
             () => Database.CompleteSliceAsync(load.Id, 1, Me, 3, None),
         };
         foreach (var call in calls)
@@ -257,34 +256,34 @@ public abstract partial class BreachDatabaseContract
     public async Task Slice_has_one_owner_until_its_lease_expires()
     {
         var load = await IngestAsync(Numbered(4));
-        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.HeldUntil);
-        var held = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        Assert.Null((await BeginAsync(load.Id, 1))!.HeldUntil);
+        var held = (await BeginAsync(load.Id, 1, Other))!;
         Assert.Equal((Now + SliceLease, 1), (held.HeldUntil, held.Slice.Attempts));
 
         // Calls by another owner have no effect.
-        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Other, SliceLease, null, None));
+        Assert.False(await RenewAsync(load.Id, 1, Other, null));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
         await Database.FailSliceAsync(load.Id, 1, Other, "bad", exhausted: true, None);
         await Database.RefundSliceAttemptAsync(load.Id, 1, Other, null, "down", None);
-        var slice = (await Database.ListSlicesAsync(load.Id, false, None))[0];
+        var slice = (await SlicesAsync(load.Id))[0];
         Assert.Equal((SliceState.Pending, 1, null), (slice.State, slice.Attempts, slice.Error));
 
         // A renewed lease lasts from the renewal; after it expires, the first caller acquires it.
         Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Assert.True(await RenewAsync(load.Id, 1, Me, null));
         Time.Advance(SliceLease - TimeSpan.FromMilliseconds(1));
-        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+        Assert.NotNull((await BeginAsync(load.Id, 1, Other))!.HeldUntil);
         Time.Advance(TimeSpan.FromMilliseconds(1));
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Assert.True(await RenewAsync(load.Id, 1, Me, null));
         Time.Advance(SliceLease);
-        var taken = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        var taken = (await BeginAsync(load.Id, 1, Other))!;
         Assert.Equal((null, 2), (taken.HeldUntil, taken.Slice.Attempts));
 
         // The worker that lost the lease can't change anything, and its calls return false.
-        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(1, [1]), None));
+        Assert.False(await RenewAsync(load.Id, 1, Me, new SliceProgress(1, [1])));
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
         Assert.True(await Database.CompleteSliceAsync(load.Id, 1, Other, 3, None));
-        Assert.Equal(SliceState.Done, (await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Slice.State);
+        Assert.Equal(SliceState.Done, (await BeginAsync(load.Id, 1))!.Slice.State);
     }
 
     [Fact]
@@ -292,10 +291,10 @@ public abstract partial class BreachDatabaseContract
     {
         var load = await IngestAsync(Numbered(4));
         for (var attempt = 1; attempt <= MaxTries; attempt++)
-            await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None);
-        Assert.NotNull((await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!.HeldUntil);
+            await BeginAsync(load.Id, 1);
+        Assert.NotNull((await BeginAsync(load.Id, 1, Other))!.HeldUntil);
         Time.Advance(SliceLease);
-        var ended = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        var ended = (await BeginAsync(load.Id, 1, Other))!;
         Assert.Equal((null, MaxTries + 1), (ended.HeldUntil, ended.Slice.Attempts));
         await Database.FailSliceAsync(load.Id, 1, Other, "no answer", exhausted: true, None);
         Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
@@ -305,22 +304,24 @@ public abstract partial class BreachDatabaseContract
     public async Task Slice_progress_is_kept_until_the_slice_is_requeued()
     {
         var load = await IngestAllAsync(Numbered(4));
-        Assert.Null((await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None))!.Progress);
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(7, [0b0101, 0]), None));
-        Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Assert.Null((await BeginAsync(load.Id, 1))!.Progress);
+        Assert.True(await RenewAsync(load.Id, 1, Me, new SliceProgress(7, [0b0101, 0]) { LayoutVersion = 3 }));
+        Assert.True(await RenewAsync(load.Id, 1, Me, null));
         Time.Advance(SliceLease); // its process crashed
-        Kept(await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None), 7, 0b0101, 0);
+        var kept = await BeginAsync(load.Id, 1, Other);
+        Kept(kept, 7, 0b0101, 0);
+        Assert.Equal(3, kept!.Progress!.LayoutVersion);
         await Database.RefundSliceAttemptAsync(load.Id, 1, Other, new SliceProgress(8, [0b0111, 0xFF]), "down", None);
-        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+        Kept(await BeginAsync(load.Id, 1), 8, 0b0111, 0xFF);
         await Database.FailSliceAsync(load.Id, 1, Me, "bad", exhausted: false, None);
-        Kept(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None), 8, 0b0111, 0xFF);
+        Kept(await BeginAsync(load.Id, 1), 8, 0b0111, 0xFF);
 
         // The slice is requeued while its worker runs: that worker has lost it, and its calls have no effect.
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
-        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, new SliceProgress(8, [1, 1]), None));
+        Assert.False(await RenewAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1])));
         await Database.RefundSliceAttemptAsync(load.Id, 1, Me, new SliceProgress(8, [1, 1]), null, None);
         Assert.False(await Database.CompleteSliceAsync(load.Id, 1, Me, 3, None));
-        var reset = (await Database.BeginSliceAsync(load.Id, 1, Other, SliceLease, MaxTries, None))!;
+        var reset = (await BeginAsync(load.Id, 1, Other))!;
         Assert.Equal((null, null, 1, SliceState.Pending), (reset.Progress, reset.HeldUntil, reset.Slice.Attempts, reset.Slice.State));
 
         static void Kept(SliceWork? work, int order, params byte[] done)
@@ -333,24 +334,26 @@ public abstract partial class BreachDatabaseContract
     [Theory]
     [InlineData("superseded")]
     [InlineData("restarted")]
-    public async Task Slice_of_a_superseded_or_restarted_load_cannot_continue(string by)
+    public async Task Slice_of_a_superseded_or_restarted_load_cannot_continue_or_reopen_it(string by)
     {
         var load = await IngestAsync(Numbered(4));
-        Assert.NotNull(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        Assert.NotNull(await BeginAsync(load.Id, 1));
         await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: by == "superseded", None);
         if (by == "restarted")
         {
-            Assert.True(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None)); // slices of a failed load continue
+            Assert.True(await RenewAsync(load.Id, 1, Me, null)); // slices of a failed load continue
             await Database.RestartLoadAsync(load.Id, Settings, None);
         }
-        Assert.False(await Database.RenewSliceAsync(load.Id, 1, Me, SliceLease, null, None));
+        Assert.False(await RenewAsync(load.Id, 1, Me, null));
         await Database.RefundSliceAttemptAsync(load.Id, 1, Me, new SliceProgress(1, [1]), error: null, None);
         if (by == "superseded")
         {
-            Assert.All(
-                await Database.ListSlicesAsync(load.Id, false, None), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+            Assert.All(await SlicesAsync(load.Id), slice => Assert.Equal((0, null), (slice.Attempts, slice.Error)));
+            await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
+            Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
+            Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
         }
-        Assert.Null(await Database.BeginSliceAsync(load.Id, 1, Me, SliceLease, MaxTries, None));
+        Assert.Null(await BeginAsync(load.Id, 1));
     }
 
     [Fact]
@@ -367,23 +370,13 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             (2, SliceState.Pending, 0, null, null),
             (requeued.Number, requeued.State, requeued.Attempts, requeued.Error, requeued.QueuedAt));
-        var open = (await Database.GetLoadAsync(load.Id, None))!;
+        var open = await LoadAsync(load.Id);
         Assert.Equal((LoadState.Upserting, null, null), (open.State, open.Error, open.FinishedAt));
         Assert.Equal([1], (await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: true, None)).Select(slice => slice.Number));
         Assert.Equal([1, 2, 3], (await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None)).Select(slice => slice.Number));
-        Assert.Equal(new SliceCounts(3, 0, 0, 0), (await Database.GetLoadAsync(load.Id, None))!.Slices);
+        Assert.Equal(new SliceCounts(3, 0, 0, 0), (await LoadAsync(load.Id)).Slices);
         await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 4, false, None));
         await RefusedAsync(() => Database.RequeueSlicesAsync(new(999), null, false, None));
-    }
-
-    [Fact]
-    public async Task Requeueing_does_not_reopen_a_superseded_load()
-    {
-        var load = await IngestAsync(Numbered(4));
-        await Database.FailLoadAsync(load.Id, owner: null, "replaced", superseded: true, None);
-        await RefusedAsync(() => Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None));
-        Assert.Empty(await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None));
-        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
     }
 
     [Fact]
@@ -406,7 +399,7 @@ public abstract partial class BreachDatabaseContract
         await Database.CompleteSliceAsync(load.Id, 1, 3, None);
         await Database.RequeueSlicesAsync(load.Id, null, failedOnly: false, None);
         Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
-        await Database.CommitBatchAsync(load.Id, Me, Batch(4, "x@example.com"), SliceRows, new LoadCheckpoint(), false, Lease, None);
+        await CommitAsync(load.Id, Me, Batch(4, "x@example.com"));
         await Database.FailLoadAsync(load.Id, "bad CRC", None);
         await Database.RequeueSlicesAsync(load.Id, 1, failedOnly: false, None);
         Assert.Equal(LoadState.Ingesting, await StateAsync(load.Id));
@@ -418,7 +411,7 @@ public abstract partial class BreachDatabaseContract
         await ImportAsync("user1@example.com", "boss@example.org for example.com");
         var load = await UpsertAsync(Numbered(9));
         Assert.Equal(LoadState.Notifying, await MatchAsync(load.Id));
-        var (claimed, _) = await Database.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
+        var claimed = await ClaimedAsync(load.Id, 1, 10);
         foreach (var notification in claimed)
             await Database.CompleteNotificationAsync(notification.Id, Me, null, None);
         Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
@@ -431,7 +424,7 @@ public abstract partial class BreachDatabaseContract
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
         Assert.Equal(LoadState.Done, await MatchAsync(load.Id, hold: true));
         Assert.Equal(before, await NotificationsAsync(load.Id));
-        Assert.Equal(new NotificationCounts(0, 2, 0), (await Database.GetLoadAsync(load.Id, None))!.Notifications);
+        Assert.Equal(new NotificationCounts(0, 2, 0), (await LoadAsync(load.Id)).Notifications);
     }
 
     [Fact]
@@ -450,7 +443,7 @@ public abstract partial class BreachDatabaseContract
         Time.Advance(Lease);
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
         Assert.False(await Database.TryStartMatchingAsync(load.Id, None));
-        var matching = (await Database.GetLoadAsync(load.Id, None))!;
+        var matching = await LoadAsync(load.Id);
         Assert.Equal((LoadState.Matching, 0, Now), (matching.State, matching.MatchedPosition, matching.UpsertedAt));
     }
 

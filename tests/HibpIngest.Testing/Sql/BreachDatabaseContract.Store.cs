@@ -10,7 +10,7 @@ public abstract partial class BreachDatabaseContract
         var (found, expected) = await Database.GetSchemaVersionAsync(None);
         Assert.Equal(expected, found);
         Assert.True(expected >= 1);
-        Assert.Equal(4, (await Database.GetLoadAsync(load.Id, None))!.Accounts);
+        Assert.Equal(4, (await LoadAsync(load.Id)).Accounts);
     }
 
     [Fact]

@@ -58,8 +58,7 @@ public abstract partial class BreachDatabaseContract
     {
         await ImportAsync(
             "user1@example.com", "user1@example.com for example.com", "user2@example.com for example.com", "user2@example.com");
-        var load = await UpsertAsync(Numbered(5));
-        await MatchAsync(load.Id);
+        var load = await MatchedAsync(Numbered(5));
         Suppression Of(string hash) => new(hash, SuppressionReason.Forgotten, Now);
         Suppression[] suppressions =
         [
@@ -82,17 +81,14 @@ public abstract partial class BreachDatabaseContract
     public async Task Subscriber_removed_without_a_reason_can_be_imported_again()
     {
         await ImportAsync("user1@example.com", "user1@example.com for example.com", "user2@example.com");
-        Assert.Equal(
-            new SubscribersRemoved(1, 0),
-            await Database.RemoveSubscribersAsync([new("user1@example.com", "example.com", null)], null, erase: false, None));
-        Assert.Equal(
-            new SubscribersRemoved(1, 0),
-            await Database.RemoveSubscribersAsync([new("user1@example.com", null, null)], null, erase: false, None));
+        foreach (var domain in (string?[])["example.com", null])
+        {
+            var removed = await Database.RemoveSubscribersAsync([new("user1@example.com", domain, null)], null, erase: false, None);
+            Assert.Equal(new SubscribersRemoved(1, 0), removed);
+        }
         Assert.Null(await Database.GetSuppressionKeyCheckAsync(None));
-        Assert.Equal(
-            new SubscribersImported(1, 0), await Database.ImportSubscribersAsync([new("user1@example.com", null)], null, None));
-        var load = await UpsertAsync(Numbered(5));
-        await MatchAsync(load.Id);
+        Assert.Equal(new SubscribersImported(1, 0), await ImportAsync("user1@example.com"));
+        var load = await MatchedAsync(Numbered(5));
         Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());
     }
 }

@@ -1,9 +1,6 @@
 namespace HibpIngest.Testing;
 
-/// <summary>
-/// The contract of every <see cref="IBreachDatabase"/>. A provider implements how a database is opened and how a
-/// fault is injected; each test has a database of its own.
-/// </summary>
+/// <summary>A provider implements how a database is opened and a fault is injected. Each test has a database of its own.</summary>
 public abstract partial class BreachDatabaseContract : IAsyncLifetime
 {
     protected const string MainDatabase = "hibp";
@@ -17,28 +14,20 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
 
     protected TestClock Time { get; } = TestClock.Standing();
 
-    /// <summary>The test's database, with the current schema.</summary>
     protected IBreachDatabase Database { get; private set; } = null!;
 
     protected DateTimeOffset Now => Time.GetUtcNow();
 
-    /// <summary>
-    /// Opens one of the test's databases as another process would. A database that wasn't opened before is empty,
-    /// without a schema.
-    /// </summary>
+    /// <summary>Opens a database of the test as another process would; a new one is empty, without a schema.</summary>
     protected abstract IBreachDatabase Open(string database, TimeProvider time);
 
     /// <summary>Makes every insert into a table fail from now on.</summary>
     protected abstract Task FailInsertsAsync(string table);
 
-    /// <summary>Undoes <see cref="FailInsertsAsync"/>.</summary>
     protected abstract Task RepairInsertsAsync(string table);
 
     /// <summary>Records a schema version, as a newer program would.</summary>
     protected abstract Task SetSchemaVersionAsync(int version);
-
-    /// <summary>Gives another worker a lease on a slice until this time.</summary>
-    protected abstract Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until);
 
     /// <summary>Counts a table's rows without the provider's code.</summary>
     protected abstract Task<long> CountAsync(string table);
@@ -97,28 +86,38 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         Database.StartLoadAsync(
             breach, new BreachMetadata { Title = breach }, blob ?? Blob($"{breach}.zip"), Settings, failure: null, None);
 
+    /// <summary>Starts a load, and acquires its lease for <see cref="Me"/>.</summary>
+    protected async Task<Load> ClaimAsync(string breach = "Adobe", BlobVersion? blob = null)
+    {
+        var load = await StartAsync(breach, blob);
+        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
+        return load;
+    }
+
+    protected Task<IReadOnlyList<Slice>> CommitAsync(
+        LoadId load, string owner, AccountBatch batch, CancellationToken cancellationToken = default) =>
+        Database.CommitBatchAsync(load, owner, batch, SliceRows, new LoadCheckpoint(), false, Lease, cancellationToken);
+
     /// <summary>Makes a load in state ingesting: these accounts are its only batch, and <see cref="Me"/> holds the lease.</summary>
     protected async Task<Load> IngestAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
-        var load = await StartAsync(breach, blob);
-        Assert.True(await Database.TryClaimLoadAsync(load.Id, Me, Lease, None));
+        var load = await ClaimAsync(breach, blob);
         await Database.CommitBatchAsync(load.Id, Me, Batch(1, accounts), SliceRows, new LoadCheckpoint(), duplicatesPossible, Lease, None);
-        return (await Database.GetLoadAsync(load.Id, None))!;
+        return await LoadAsync(load.Id);
     }
 
-    /// <summary>Makes a load whose ingest has finished.</summary>
     protected async Task<Load> IngestAllAsync(
         IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null, bool duplicatesPossible = false)
     {
         var load = await IngestAsync(accounts, breach, blob, duplicatesPossible);
         await Database.FinishIngestAsync(load.Id, Me, new LoadCheckpoint(), None);
-        return (await Database.GetLoadAsync(load.Id, None))!;
+        return await LoadAsync(load.Id);
     }
 
     protected async Task CompleteSlicesAsync(LoadId load)
     {
-        foreach (var slice in await Database.ListSlicesAsync(load, failedOnly: false, None))
+        foreach (var slice in await SlicesAsync(load))
             await Database.CompleteSliceAsync(load, slice.Number, slice.Count, None);
     }
 
@@ -129,7 +128,7 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         var load = await IngestAllAsync(accounts, breach, blob, duplicatesPossible);
         await CompleteSlicesAsync(load.Id);
         Assert.True(await Database.TryStartMatchingAsync(load.Id, None));
-        return (await Database.GetLoadAsync(load.Id, None))!;
+        return await LoadAsync(load.Id);
     }
 
     /// <summary>Matches all rows in ranges of four, and ends matching.</summary>
@@ -142,18 +141,42 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected async Task MatchRowsAsync(LoadId load)
     {
         const int RangeRows = 4;
-        var last = (await Database.GetLoadAsync(load, None))!.LastPosition;
+        var last = (await LoadAsync(load)).LastPosition;
         for (var after = 0L; after < last; after += RangeRows)
             Assert.True(await Database.MatchRowsAsync(load, after, Math.Min(after + RangeRows, last), None));
     }
 
-    protected async Task<LoadState> StateAsync(LoadId load) => (await Database.GetLoadAsync(load, None))!.State;
+    /// <summary>Makes a load, and ends matching.</summary>
+    protected async Task<Load> MatchedAsync(IReadOnlyCollection<string> accounts, string breach = "Adobe", BlobVersion? blob = null)
+    {
+        var load = await UpsertAsync(accounts, breach, blob);
+        await MatchAsync(load.Id);
+        return load;
+    }
+
+    protected async Task<Load> LoadAsync(LoadId load) => (await Database.GetLoadAsync(load, None))!;
+
+    protected async Task<LoadState> StateAsync(LoadId load) => (await LoadAsync(load)).State;
+
+    protected Task<IReadOnlyList<Slice>> SlicesAsync(LoadId load) => Database.ListSlicesAsync(load, failedOnly: false, None);
+
+    protected async Task<Breach> BreachAsync(string name = "Adobe") => (await Database.GetBreachAsync(name, None))!;
 
     protected Task<IReadOnlyList<Notification>> NotificationsAsync(LoadId load) =>
         Database.ListNotificationsAsync(load, 1, int.MaxValue, None);
 
-    protected async Task ImportAsync(params string[] subscriptions) =>
-        await Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], null, None);
+    protected async Task<IReadOnlyList<Notification>> ClaimedAsync(LoadId load, int first, int last, string owner = Me) =>
+        (await Database.ClaimNotificationsAsync(load, first, last, owner, Lease, None)).Claimed;
+
+    /// <summary>Runs calls at the same time, in turn as this process and as another one.</summary>
+    protected Task<T[]> ConcurrentlyAsync<T>(int calls, Func<IBreachDatabase, int, Task<T>> call)
+    {
+        var another = OpenAnother();
+        return Task.WhenAll(Enumerable.Range(0, calls).Select(i => Task.Run(() => call(i % 2 == 0 ? Database : another, i))));
+    }
+
+    protected Task<SubscribersImported> ImportAsync(params string[] subscriptions) =>
+        Database.ImportSubscribersAsync([.. subscriptions.Select(Parse)], null, None);
 
     /// <summary>Parses "email" or "email for domain".</summary>
     private static Subscription Parse(string subscription)
@@ -161,6 +184,8 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
         var parts = subscription.Split(" for ");
         return new Subscription(parts[0], parts.Length > 1 ? parts[1] : null);
     }
+
+    protected async Task<List<string>> FormatAsync(LoadId load) => Format(await NotificationsAsync(load));
 
     /// <summary>Formats notifications as "2: email" or "3: email for domain, 5 accounts".</summary>
     protected static List<string> Format(IEnumerable<Notification> notifications) =>

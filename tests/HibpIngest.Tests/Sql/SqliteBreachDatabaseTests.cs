@@ -19,10 +19,6 @@ public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
 
     protected override Task SetSchemaVersionAsync(int version) => ExecuteAsync($"PRAGMA user_version = {version}");
 
-    protected override Task LeaseSliceAsync(LoadId load, int slice, DateTimeOffset until) =>
-        ExecuteAsync($"UPDATE slices SET owner = '{Other}', lease_expires_at = {until.ToUnixTimeMilliseconds()} WHERE load_id = {load} "
-            + $"AND number = {slice}");
-
     protected override async Task<long> CountAsync(string table) => (long)(await ScalarAsync($"SELECT COUNT(*) FROM {table}"))!;
 
     public override async Task DisposeAsync()
