@@ -1,6 +1,5 @@
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>Runs the acceptance test on SQL Server, with the command line.</summary>
 public sealed class SqlServerAcceptanceTests : AcceptanceContract, IAsyncLifetime
 {
     private readonly string _database = TestServer.CreateDatabase();

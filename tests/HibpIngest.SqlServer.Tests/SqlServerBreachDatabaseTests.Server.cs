@@ -5,15 +5,16 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 
-/// <summary>Tests behaviour that only a server has.</summary>
 public sealed partial class SqlServerBreachDatabaseTests
 {
+    private const int TimedOut = 1600;
+    private const int Retrying = 1602;
+
     [Fact]
     public async Task Copy_that_times_out_is_retried_in_smaller_pieces_without_duplicates()
     {
         const int Rows = 20_000;
-        var load = await StartAsync();
-        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
+        var load = await ClaimAsync();
 
         // Another connection locks the table, as building an index does, until the copy has timed out.
         await using var holder = new SqlConnection(ConnectionTo(MainDatabase));
@@ -21,14 +22,21 @@ public sealed partial class SqlServerBreachDatabaseTests
         var holding = holder.BeginTransaction();
         await using (var alter = new SqlCommand("ALTER TABLE dbo.rows ADD CONSTRAINT held CHECK (position > 0)", holder, holding))
             await alter.ExecuteNonQueryAsync();
-        using var logs = new Watching(1600, holding.Rollback);
-        await using var slow = SqlServerBreachDatabase.Open(
-            ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions { CopyTimeout = TimeSpan.FromSeconds(1) });
+        var logs = new CollectingLogger
+        {
+            OnEvent = id =>
+            {
+                if (id == TimedOut)
+                    holding.Rollback();
+            },
+        };
+        await using var slow = OpenWith(new SqlServerOptions { CopyTimeout = TimeSpan.FromSeconds(1) }, logs);
 
-        var slices = await slow.CommitBatchAsync(load.Id, Me, Many(1, Rows), 10_000, new LoadCheckpoint(), false, Lease, None);
+        var slices = await CommitAsync(slow, load.Id, Many(1, Rows));
         Assert.Equal([(1, 1L, 10_000L), (2, 10_001L, 20_000L)], slices.Select(slice => (slice.Number, slice.First, slice.Last)));
         Assert.Equal(
-            [$"load {load.Id}: copy of 20000 rows timed out; copying this batch and later ones in pieces of 10000 rows"], logs.Lines);
+            [$"load {load.Id}: copy of 20000 rows timed out; copying this batch and later ones in pieces of 10000 rows"],
+            LinesOf(logs, TimedOut));
         await HoldsAsync(load.Id, Rows);
     }
 
@@ -36,72 +44,60 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task Copy_keeps_the_piece_size_that_succeeded_for_the_rest_of_the_load()
     {
         const int TakesAtMost = 3_000;
-        var load = await StartAsync();
-        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
+        var load = await ClaimAsync();
         var copies = new List<int>();
-        using var logs = new Watching(1600, () => { });
-        await using var slow = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
+        var logs = new CollectingLogger();
+        // Large pieces time out at once; the second piece of 5,000 does so too, after a part of the batch was copied.
+        await using var slow = OpenWith(rows =>
         {
-            // Large pieces time out at once; the second piece of 5,000 does so too, after a part of the batch was copied.
-            BeforeCopy = rows =>
-            {
-                copies.Add(rows);
-                if (rows > TakesAtMost && (rows > 7_000 || copies.Count(one => one == rows) == 2))
-                    throw DriverErrors.Sql("Execution Timeout Expired", -2);
-            },
-        });
-        await slow.CommitBatchAsync(load.Id, Me, Many(1, 20_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+            copies.Add(rows);
+            if (rows > TakesAtMost && (rows > 7_000 || copies.Count(one => one == rows) == 2))
+                throw DriverErrors.Sql("Execution Timeout Expired", -2);
+        }, logs);
+        await CommitAsync(slow, load.Id, Many(1, 20_000));
         Assert.Equal([20_000, 10_000, 5_000, 5_000, .. Enumerable.Repeat(2_500, 8)], copies);
-        Assert.Equal(3, logs.Lines.Count);
+        Assert.Equal(3, LinesOf(logs, TimedOut).Count);
         await HoldsAsync(load.Id, 20_000);
         copies.Clear();
-        await slow.CommitBatchAsync(load.Id, Me, Many(20_001, 6_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        await CommitAsync(slow, load.Id, Many(20_001, 6_000));
         Assert.Equal([2_500, 2_500, 1_000], copies);
         await HoldsAsync(load.Id, 26_000);
-        Assert.Equal(3, logs.Lines.Count);
+        Assert.Equal(3, LinesOf(logs, TimedOut).Count);
 
-        var other = await StartAsync("Bold");
-        await Database.TryClaimLoadAsync(other.Id, Me, Lease, None);
+        var other = await ClaimAsync("Bold");
         copies.Clear();
-        await slow.CommitBatchAsync(other.Id, Me, Many(1, 2_900), 10_000, new LoadCheckpoint(), false, Lease, None);
+        await CommitAsync(slow, other.Id, Many(1, 2_900));
         Assert.Equal([2_900], copies);
     }
 
     [Fact]
     public async Task Copy_that_always_times_out_throws_and_writes_nothing()
     {
-        var load = await StartAsync();
-        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
+        var load = await ClaimAsync();
         var copies = new List<int>();
         var stuck = true;
-        await using var slow = SqlServerBreachDatabase.Open(
-            ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
-            {
-                BeforeCopy = rows =>
-                {
-                    copies.Add(rows);
-                    if (stuck)
-                        throw DriverErrors.Invalid(
-                            "Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
-                },
-            });
-        await Assert.ThrowsAsync<UnavailableException>(
-            () => slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None));
+        await using var slow = OpenWith(rows =>
+        {
+            copies.Add(rows);
+            if (stuck)
+                throw DriverErrors.Invalid(
+                    "Cannot access destination table 'dbo.rows'.", DriverErrors.Sql("Execution Timeout Expired", -2));
+        });
+        await Assert.ThrowsAsync<UnavailableException>(() => CommitAsync(slow, load.Id, Many(1, 3_000)));
         Assert.Equal([3_000, 1_500, 1_000], copies);
-        Assert.Equal((0, 0), (await CountAsync("rows"), (await Database.GetLoadAsync(load.Id, None))!.LastPosition));
+        Assert.Equal((0, 0), (await CountAsync("rows"), (await LoadAsync(load.Id)).LastPosition));
         stuck = false;
-        await slow.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        await CommitAsync(slow, load.Id, Many(1, 3_000));
         await HoldsAsync(load.Id, 3_000);
     }
 
     [Fact]
     public async Task Transient_error_during_a_copy_is_retried_until_RetryFor_ends()
     {
-        var load = await StartAsync();
-        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
+        var load = await ClaimAsync();
         var copies = 0;
-        using var logs = new Watching(1602, () => { });
-        await using var throttled = SqlServerBreachDatabase.Open(ConnectionTo(MainDatabase), Time, logs, new SqlServerOptions
+        var logs = new CollectingLogger();
+        var options = new SqlServerOptions
         {
             CopyRows = 1_000,
             BeforeCopy = _ =>
@@ -109,41 +105,38 @@ public sealed partial class SqlServerBreachDatabaseTests
                 if (++copies is 2 or 5)
                     throw DriverErrors.Sql("The service is currently busy", 40501);
             },
-        });
-        await throttled.CommitBatchAsync(load.Id, Me, Many(1, 3_000), 10_000, new LoadCheckpoint(), false, Lease, None);
+        };
+        await using var throttled = OpenWith(options, logs);
+        await CommitAsync(throttled, load.Id, Many(1, 3_000));
         await HoldsAsync(load.Id, 3_000);
-        Assert.Equal(3, await CountAsync("rows") / 1_000);
-        Assert.All(logs.Lines, line => Assert.StartsWith("database: retrying in ", line, StringComparison.Ordinal));
-        Assert.All(logs.Lines, line => Assert.Contains("SQL Server error 40501", line, StringComparison.Ordinal));
-        Assert.Equal(2, logs.Lines.Count);
+        var lines = LinesOf(logs, Retrying);
+        Assert.All(lines, line => Assert.Matches("^database: retrying in .*SQL Server error 40501", line));
+        Assert.Equal(2, lines.Count);
 
-        await using var down = SqlServerBreachDatabase.Open(
-            ConnectionTo(MainDatabase), Time, NullLoggerFactory.Instance, new SqlServerOptions
-            {
-                RetryFor = TimeSpan.FromMilliseconds(300),
-                BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
-            });
-        await Assert.ThrowsAsync<UnavailableException>(
-            () => down.CommitBatchAsync(load.Id, Me, Many(3_001, 10), 10_000, new LoadCheckpoint(), false, Lease, None));
+        options = new SqlServerOptions
+        {
+            RetryFor = TimeSpan.FromMilliseconds(300),
+            BeforeCopy = _ => throw DriverErrors.Sql("The service is currently busy", 40501),
+        };
+        await using var down = OpenWith(options);
+        await Assert.ThrowsAsync<UnavailableException>(() => CommitAsync(down, load.Id, Many(3_001, 10)));
         await HoldsAsync(load.Id, 3_000);
     }
 
     [Fact]
     public async Task Slices_beyond_one_statements_limit_are_recorded_without_gaps()
     {
-        var load = await StartAsync();
-        await Database.TryClaimLoadAsync(load.Id, Me, Lease, None);
+        var load = await ClaimAsync();
         foreach (var (first, count) in new[] { (1, 2_500), (2_501, 3) })
         {
             var slices = await Database.CommitBatchAsync(load.Id, Me, Many(first, count), 1, new LoadCheckpoint(), false, Lease, None);
-            Assert.Equal(
-                Enumerable.Range(first, count)
-                .Select(i => (i, (long)i, (long)i, 1)), slices.Select(slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+            Assert.Equal(Expected(first, count), slices.Select(Shown));
         }
-        Assert.Equal(
-            Enumerable.Range(1, 2_503).Select(i => (i, (long)i, (long)i, 1)),
-            (await Database.ListSlicesAsync(load.Id, failedOnly: false, None)).Select(
-                slice => (slice.Number, slice.First, slice.Last, slice.Count)));
+        Assert.Equal(Expected(1, 2_503), (await SlicesAsync(load.Id)).Select(Shown));
+
+        static IEnumerable<(int, long, long, int)> Expected(int first, int count) =>
+            Enumerable.Range(first, count).Select(i => (i, (long)i, (long)i, 1));
+        static (int, long, long, int) Shown(Slice slice) => (slice.Number, slice.First, slice.Last, slice.Count);
     }
 
     [Fact]
@@ -183,12 +176,11 @@ public sealed partial class SqlServerBreachDatabaseTests
     public async Task Missing_database_and_wrong_password_are_refused()
     {
         const string Secret = "wrong-Passw0rd";
-        await using var nothing = SqlServerBreachDatabase.Open(
-            TestServer.ConnectionTo("hibp_test_nothing"), Time, NullLoggerFactory.Instance);
+        await using var nothing = OpenAt(TestServer.ConnectionTo("hibp_test_nothing"));
         var missing = await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None));
         Assert.Contains("the database doesn't exist", missing.Message, StringComparison.Ordinal);
         var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { Password = Secret };
-        await using var wrong = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
+        await using var wrong = OpenAt(settings.ConnectionString);
         var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.GetSchemaVersionAsync(None));
         Assert.Contains("login was refused", refused.Message, StringComparison.Ordinal);
         Assert.DoesNotContain(Secret, refused.ToString(), StringComparison.Ordinal);
@@ -197,13 +189,14 @@ public sealed partial class SqlServerBreachDatabaseTests
     [Fact]
     public async Task Untrusted_certificate_is_refused()
     {
-        var settings = new SqlConnectionStringBuilder(
-            ConnectionTo(MainDatabase))
-        { TrustServerCertificate = false, Encrypt = SqlConnectionEncryptOption.Mandatory };
-        await using var database = SqlServerBreachDatabase.Open(settings.ConnectionString, Time, NullLoggerFactory.Instance);
-        Assert.Contains(
-            "certificate", (await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None))).Message,
-            StringComparison.Ordinal);
+        var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase))
+        {
+            TrustServerCertificate = false,
+            Encrypt = SqlConnectionEncryptOption.Mandatory,
+        };
+        await using var database = OpenAt(settings.ConnectionString);
+        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None));
+        Assert.Contains("certificate", refused.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -218,7 +211,7 @@ public sealed partial class SqlServerBreachDatabaseTests
             await ExecuteAsync($"ALTER ROLE hibp_app ADD MEMBER {login}");
             var connection =
                 new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { UserID = login, Password = password }.ConnectionString;
-            await using var app = SqlServerBreachDatabase.Open(connection, Time, NullLoggerFactory.Instance);
+            await using var app = OpenAt(connection);
             await EverythingAsync(app);
 
             foreach (var sql in new[] { "DROP TABLE dbo.rows", "ALTER TABLE dbo.loads ADD more int", "CREATE TABLE dbo.mine (id int)",
@@ -259,20 +252,13 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.NotNull(await app.GetIdentityAsync(None));
         Assert.True(await app.TryLockAsync("sweep", Me, Lease, None));
         await app.UnlockAsync("sweep", Me, None);
-        Assert.Equal(
-            new SubscribersImported(2, 0),
-            await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], null, None));
-        await foreach (var _ in app.ListSubscribersAsync(None))
-        {
-            // Each of them.
-        }
+        await app.ImportSubscribersAsync([new("user1@example.com", null), new("boss@example.org", "example.com")], null, None);
+        Assert.Equal(2, await app.ListSubscribersAsync(None).CountAsync());
         var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         Subscription[] forgotten = [new("gone@example.net", null)];
         Assert.Equal(new SubscribersImported(1, 0), await app.ImportSubscribersAsync(forgotten, key, None));
         var suppression = new Suppression(key.HashOf("gone@example.net"), SuppressionReason.Forgotten, Now);
-        Assert.Equal(
-            new SubscribersRemoved(1, 0),
-            await app.RemoveSubscribersAsync([new("gone@example.net", null, suppression)], key.Check, erase: true, None));
+        await app.RemoveSubscribersAsync([new("gone@example.net", null, suppression)], key.Check, erase: true, None);
         Assert.Equal(key.Check, await app.GetSuppressionKeyCheckAsync(None));
         Assert.Equal(suppression.Hash, Assert.Single(await app.ListSuppressionsAsync(None)).Hash);
         Assert.Equal(new SubscribersImported(0, 1), await app.ImportSubscribersAsync(forgotten, key, None));
@@ -303,7 +289,6 @@ public sealed partial class SqlServerBreachDatabaseTests
             await app.RefundSliceAttemptAsync(load.Id, slice.Number, "down", None);
             var rows = new AccountBatch(SliceRows);
             await app.ReadRowsAsync(load.Id, slice.First, slice.Last, rows, None);
-            Assert.Equal(slice.Count, rows.Count);
             await app.CompleteSliceAsync(load.Id, slice.Number, rows.Count, None);
         }
         Assert.Equal(3, (await app.ListSlicesAsync(load.Id, false, None)).Count);
@@ -342,34 +327,20 @@ public sealed partial class SqlServerBreachDatabaseTests
         var read = new AccountBatch(count + 1);
         await Database.ReadRowsAsync(load, 0, long.MaxValue, read, None);
         Assert.Equal(Accounts(expected), Accounts(read));
-        Assert.Equal(count, (await Database.GetLoadAsync(load, None))!.LastPosition);
+        Assert.Equal(count, (await LoadAsync(load)).LastPosition);
     }
 
-    /// <summary>Keeps the lines of one event, and calls back while the logging thread waits.</summary>
-    private sealed class Watching(int eventId, Action seen) : ILoggerFactory, ILogger
-    {
-        public List<string> Lines { get; } = [];
+    private SqlServerBreachDatabase OpenAt(string connection) => SqlServerBreachDatabase.Open(connection, Time, NullLoggerFactory.Instance);
 
-        public ILogger CreateLogger(string categoryName) => this;
+    private SqlServerBreachDatabase OpenWith(Action<int> beforeCopy, CollectingLogger? logs = null) =>
+        OpenWith(new SqlServerOptions { BeforeCopy = beforeCopy }, logs);
 
-        public void AddProvider(ILoggerProvider provider) => throw new NotSupportedException();
+    private SqlServerBreachDatabase OpenWith(SqlServerOptions options, CollectingLogger? logs = null) => SqlServerBreachDatabase.Open(
+        ConnectionTo(MainDatabase), Time, new LoggerFactory(logs is null ? [] : [logs]), options);
 
-        public IDisposable? BeginScope<TState>(TState state)
-            where TState : notnull => null;
+    private static List<string> LinesOf(CollectingLogger logs, int id) =>
+        [.. logs.Lines.Where(line => line.Event == id).Select(line => line.Text)];
 
-        public bool IsEnabled(LogLevel logLevel) => true;
-
-        public void Log<TState>(
-            LogLevel logLevel, EventId id, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
-        {
-            if (id.Id != eventId)
-                return;
-            Lines.Add(formatter(state, exception));
-            seen();
-        }
-
-        public void Dispose()
-        {
-        }
-    }
+    private static Task<IReadOnlyList<Slice>> CommitAsync(SqlServerBreachDatabase database, LoadId load, AccountBatch batch) =>
+        database.CommitBatchAsync(load, Me, batch, 10_000, new LoadCheckpoint(), false, Lease, None);
 }

@@ -1,24 +1,19 @@
 using HibpIngest.Storage.Sql;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 
 public sealed partial class SqlServerBreachDatabaseTests
 {
-    /// <summary>
-    /// Rows as written before version 2: two loads of one breach, one that failed before its first batch, and the id
-    /// of a removed one.
-    /// </summary>
+    /// <summary>Rows of version 1: two loads of one breach, one failed before its first batch, and the id of a removed one.</summary>
     private const string Store1 =
         """
         INSERT INTO dbo.store_identity VALUES (1, '0f0e0d0c-0b0a-0908-0706-050403020100', 1, 1);
         UPDATE dbo.breach_ids SET highest = 3, loads_removed = 1;
         INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at)
-            VALUES (N'ADOBE', N'Adobe', 2, N'{"Title":"Adobe Systems","IsVerified":true}', 0, '2024-01-02');
-        INSERT INTO dbo.breaches (folded_name, name, id, metadata, hidden, published_at)
-            VALUES (N'BROKEN', N'Broken', NULL, N'{}', 1, NULL);
+            VALUES (N'ADOBE', N'Adobe', 2, N'{"Title":"Adobe Systems","IsVerified":true}', 0, '2024-01-02'),
+                (N'BROKEN', N'Broken', NULL, N'{}', 1, NULL);
         INSERT INTO dbo.loads (breach, blob, etag, blob_version, generation, state, settings, checkpoint_json, accounts, last_position,
             batches, slices, ingest_complete, started_at)
         SELECT breach_key, N'Adobe.zip', N'"1"', CAST(0x01 AS binary(32)), 1, 'done', N'{settings}', N'{}', 4, 4, 1, 1, 1, '2024-01-01'
@@ -31,9 +26,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         SELECT breach_key, N'Broken.zip', N'"3"', CAST(0x03 AS binary(32)), 1, 'failed', 'ingesting', N'no zip', N'{settings}', N'{}',
             '2024-01-01' FROM dbo.breaches WHERE name = N'Broken';
         INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since)
-            VALUES (1, 1, 1, 4, 4, 'done', 4, '2024-01-01');
-        INSERT INTO dbo.slices (load_id, number, first_position, last_position, row_count, state, entities, pending_since)
-            VALUES (2, 1, 1, 4, 4, 'done', 4, '2024-01-01');
+            VALUES (1, 1, 1, 4, 4, 'done', 4, '2024-01-01'), (2, 1, 1, 4, 4, 'done', 4, '2024-01-01');
         INSERT INTO dbo.subscribers (email, domain, match_domain, match_alias) VALUES (N'a@example.com', N'', 'example.com', 'a');
         INSERT INTO dbo.notifications (breach, subscriber, load_id, number, accounts, state)
             SELECT breach, 1, id, 1, 1, 'open' FROM dbo.loads WHERE id = 2;
@@ -89,7 +82,7 @@ public sealed partial class SqlServerBreachDatabaseTests
                 ConnectTimeout = 5,
                 ApplicationName = $"single {Guid.NewGuid():N}"
             }.ConnectionString;
-        await using var database = SqlServerBreachDatabase.Open(single, Time, NullLoggerFactory.Instance);
+        await using var database = OpenAt(single);
         Assert.True(await database.TryClaimLoadAsync(load.Id, Me, Lease, None));
         await using (var copy = await database.OpenCopyAsync(new BatchCopyOrder(load.Id, Me, 1, SliceRows, Lease), None))
             await copy.CommitAsync(Batch(1, Numbered(4)), new LoadCheckpoint(), false, None);

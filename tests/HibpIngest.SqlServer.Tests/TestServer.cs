@@ -21,7 +21,6 @@ internal static class TestServer
             server[0].Replace("tcp:", "", StringComparison.OrdinalIgnoreCase), server.Length > 1 ? int.Parse(server[1]) : 1433);
     }
 
-    /// <summary>Creates an empty database; returns its name.</summary>
     public static string CreateDatabase()
     {
         var name = $"hibp_test_{Guid.NewGuid():N}";

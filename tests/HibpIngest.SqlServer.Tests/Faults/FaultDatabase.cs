@@ -6,9 +6,9 @@ namespace HibpIngest.SqlServer.Tests.Faults;
 /// <summary>One database for all fault tests, each of which has its own load.</summary>
 public sealed class FaultDatabase : IAsyncLifetime
 {
-    private readonly string _name = TestServer.CreateDatabase();
+    public string Name { get; } = TestServer.CreateDatabase();
 
-    public string ConnectionString => TestServer.ConnectionTo(_name);
+    public string ConnectionString => TestServer.ConnectionTo(Name);
 
     public async Task InitializeAsync()
     {
@@ -16,5 +16,5 @@ public sealed class FaultDatabase : IAsyncLifetime
         await database.UpgradeAsync(CancellationToken.None);
     }
 
-    public Task DisposeAsync() => TestServer.DropDatabaseAsync(_name);
+    public Task DisposeAsync() => TestServer.DropDatabaseAsync(Name);
 }

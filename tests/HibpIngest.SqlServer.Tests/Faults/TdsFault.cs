@@ -1,12 +1,10 @@
 namespace HibpIngest.SqlServer.Tests.Faults;
 
-/// <summary>The fault for a packet.</summary>
 internal enum TdsFault
 {
-    /// <summary>The packet is forwarded.</summary>
     None,
 
-    /// <summary>Half of it is forwarded, and the connection is cut on both sides.</summary>
+    /// <summary>Half of the packet is forwarded, and the connection is cut on both sides.</summary>
     CutInside,
 
     /// <summary>The connection is cut on both sides before it.</summary>
@@ -18,9 +16,6 @@ internal enum TdsFault
     /// <summary>From here on nothing is forwarded in either direction, and the connection stays open.</summary>
     Silence,
 
-    /// <summary>
-    /// The login fails with error 40613 (the database is not currently available), as on Azure SQL while it moves a
-    /// database.
-    /// </summary>
+    /// <summary>The login fails with error 40613 (database not available), as on Azure SQL while it moves a database.</summary>
     RefuseLogin,
 }

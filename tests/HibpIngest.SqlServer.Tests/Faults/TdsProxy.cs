@@ -1,6 +1,4 @@
 using System.Buffers.Binary;
-using System.Collections.Concurrent;
-using System.Net;
 using System.Net.Sockets;
 
 namespace HibpIngest.SqlServer.Tests.Faults;
@@ -17,32 +15,22 @@ internal sealed class TdsProxy : IAsyncDisposable
     private const byte LastPacket = 1;
     private const int NotAvailable = 40613;
 
-    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
-    private readonly CancellationTokenSource _stop = new();
-    private readonly ConcurrentBag<Task> _pumps = [];
+    private readonly LoopbackListener _listener;
     private readonly string _host;
     private readonly int _port;
-    private readonly Task _accepting;
 
-    /// <param name="host">The real server.</param>
-    /// <param name="port">Its port.</param>
     public TdsProxy(string host, int port)
     {
         (_host, _port) = (host, port);
-        _listener.Start();
-        _accepting = AcceptAsync();
+        _listener = new LoopbackListener(ServeAsync);
     }
 
-    /// <summary>The port that the driver connects to.</summary>
-    public int Port => ((IPEndPoint)_listener.LocalEndpoint).Port;
+    public int Port => _listener.Port;
 
     /// <summary>Chooses the fault for each packet from the driver; called concurrently by several connections.</summary>
     public Func<TdsRequest, TdsFault> Decide { get; set; } = _ => TdsFault.None;
 
-    /// <summary>
-    /// Applies a fault to the <paramref name="nth"/> (1-based) packet of a kind from now on. Returns a function that
-    /// tells whether it has been applied.
-    /// </summary>
+    /// <summary>Applies a fault to the nth packet of a kind from now on (1-based). The result tells whether it was applied.</summary>
     public Func<bool> Strike(TdsRequest kind, int nth, TdsFault fault)
     {
         var seen = 0;
@@ -50,58 +38,27 @@ internal sealed class TdsProxy : IAsyncDisposable
         return () => Volatile.Read(ref seen) >= nth;
     }
 
-    public async ValueTask DisposeAsync()
-    {
-        await _stop.CancelAsync();
-        _listener.Stop();
-        await _accepting;
-        await Task.WhenAll(_pumps);
-        _stop.Dispose();
-    }
+    public ValueTask DisposeAsync() => _listener.DisposeAsync();
 
-    private async Task AcceptAsync()
+    private async Task ServeAsync(TcpClient driver, CancellationToken stopping)
     {
+        using var cut = CancellationTokenSource.CreateLinkedTokenSource(stopping);
+        using var server = new TcpClient();
+        await server.ConnectAsync(_host, _port, cut.Token);
+        driver.NoDelay = server.NoDelay = true;
+        var connection = new Connection(driver.GetStream(), server.GetStream());
+        var answering = AnswerAsync(connection, cut);
         try
         {
-            while (true)
-                _pumps.Add(ServeAsync(await _listener.AcceptTcpClientAsync(_stop.Token)));
+            await AskAsync(connection, cut.Token);
         }
-        catch (Exception e) when (e is OperationCanceledException or SocketException or ObjectDisposedException)
+        finally
         {
-            // The test is over.
+            await cut.CancelAsync();
+            await answering;
         }
     }
 
-    private async Task ServeAsync(TcpClient driver)
-    {
-        using var cut = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
-        using (driver)
-        using (var server = new TcpClient())
-        {
-            try
-            {
-                await server.ConnectAsync(_host, _port, cut.Token);
-                driver.NoDelay = server.NoDelay = true;
-                var connection = new Connection(driver.GetStream(), server.GetStream());
-                var answering = AnswerAsync(connection, cut);
-                try
-                {
-                    await AskAsync(connection, cut.Token);
-                }
-                finally
-                {
-                    await cut.CancelAsync();
-                    await answering;
-                }
-            }
-            catch (Exception e) when (e is OperationCanceledException or IOException or SocketException)
-            {
-                // One side has disconnected: the other is closed as well.
-            }
-        }
-    }
-
-    /// <summary>Forwards from the driver to the server, until the connection is cut.</summary>
     private async Task AskAsync(Connection connection, CancellationToken cancellationToken)
     {
         var packet = new byte[1 << 16];
@@ -139,7 +96,6 @@ internal sealed class TdsProxy : IAsyncDisposable
         }
     }
 
-    /// <summary>Forwards from the server to the driver, until either disconnects.</summary>
     private static async Task AnswerAsync(Connection connection, CancellationTokenSource cut)
     {
         var buffer = new byte[1 << 16];
@@ -176,10 +132,8 @@ internal sealed class TdsProxy : IAsyncDisposable
 
     private static TdsRequest Kind(ReadOnlySpan<byte> packet, bool continues) => packet[0] switch
     {
-        0x12 => TdsRequest.PreLogin,
         0x10 or 0x17 => TdsRequest.Login,
         0x07 => TdsRequest.Rows,
-        0x06 => TdsRequest.Attention,
         _ when continues => TdsRequest.Other,
         0x01 or 0x03 => TdsRequest.Statement,
         0x0E => Transaction(packet[HeaderBytes..]),
@@ -191,7 +145,6 @@ internal sealed class TdsProxy : IAsyncDisposable
         {
             5 => TdsRequest.Begin,
             7 => TdsRequest.Commit,
-            8 => TdsRequest.RollBack,
             _ => TdsRequest.Other,
         };
 
@@ -220,7 +173,6 @@ internal sealed class TdsProxy : IAsyncDisposable
 
         public NetworkStream Server { get; } = server;
 
-        /// <summary>Discards everything from the server.</summary>
         public volatile bool Swallow;
 
         /// <summary>Completes when the server has sent something after <see cref="Swallow"/> was set.</summary>
