@@ -1,6 +1,4 @@
 using System.Numerics;
-using static HibpIngest.Storage.Sql.Parameter;
-using static HibpIngest.Storage.Sql.StoredText;
 
 namespace HibpIngest.Storage.Sql;
 

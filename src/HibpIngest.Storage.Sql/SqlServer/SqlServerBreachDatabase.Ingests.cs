@@ -1,6 +1,4 @@
 using Microsoft.Data.SqlClient;
-using static HibpIngest.Storage.Sql.Parameter;
-using static HibpIngest.Storage.Sql.StoredText;
 
 namespace HibpIngest.Storage.Sql.SqlServer;
 

@@ -1,5 +1,3 @@
-using static HibpIngest.Storage.Sql.Parameter;
-
 namespace HibpIngest.Storage.Sql.SqlServer;
 
 public sealed partial class SqlServerBreachDatabase

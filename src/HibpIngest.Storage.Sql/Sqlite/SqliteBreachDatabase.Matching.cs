@@ -1,5 +1,4 @@
 using System.Runtime.InteropServices;
-using static HibpIngest.Storage.Sql.Parameter;
 
 namespace HibpIngest.Storage.Sql.Sqlite;
 

@@ -1,5 +1,3 @@
-using static HibpIngest.Storage.Sql.Parameter;
-
 namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase

@@ -1,6 +1,3 @@
-using static HibpIngest.Storage.Sql.Parameter;
-using static HibpIngest.Storage.Sql.StoredText;
-
 namespace HibpIngest.Storage.Sql.Sqlite;
 
 public sealed partial class SqliteBreachDatabase
