@@ -1,4 +1,3 @@
-using HibpIngest.Api.Endpoints;
 using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Hosting;
 

@@ -1,6 +1,5 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.Requests;
-using HibpIngest.Api.Endpoints;
 using HibpIngest.Api.Pages;
 using Microsoft.AspNetCore.Http.Features;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Api;
-using HibpIngest.Api.Callers;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;

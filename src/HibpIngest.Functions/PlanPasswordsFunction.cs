@@ -1,7 +1,5 @@
 using Azure.Storage.Blobs;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
-using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Functions;
 

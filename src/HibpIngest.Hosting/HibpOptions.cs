@@ -1,7 +1,6 @@
 using System.ComponentModel.DataAnnotations;
 using System.Reflection;
 using HibpIngest.Api.Settings;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.Configuration;
 

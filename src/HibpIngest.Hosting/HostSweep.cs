@@ -1,5 +1,4 @@
 using HibpIngest.Api.AccessLog.RollUp;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Pipeline.People;

@@ -1,7 +1,6 @@
 using System.Collections;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
-using HibpIngest.People;
 using HibpIngest.Pipeline.Mail;
 using Microsoft.Extensions.Configuration;
 

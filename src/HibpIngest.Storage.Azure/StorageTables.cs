@@ -1,5 +1,3 @@
-using HibpIngest.Storage.Azure.Tables;
-
 namespace HibpIngest.Storage.Azure;
 
 /// <summary>The tables of the store's storage accounts, which are numbered from 1.</summary>

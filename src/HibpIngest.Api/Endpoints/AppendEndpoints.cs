@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 
 namespace HibpIngest.Api.Endpoints;

@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 

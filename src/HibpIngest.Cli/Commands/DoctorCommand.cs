@@ -3,7 +3,6 @@ using System.Diagnostics;
 using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;

@@ -3,7 +3,6 @@ using HibpIngest.Cli.Backups;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.Sqlite;

@@ -1,9 +1,6 @@
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Options;

@@ -1,13 +1,10 @@
 using System.ComponentModel;
 using System.Text.Json.Serialization.Metadata;
-using HibpIngest.Api.AccessLog.Usage;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Journal.Manifest;
-using HibpIngest.Journal.Statistics;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
-using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline.Setup;

@@ -4,7 +4,6 @@ using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Api;
 using HibpIngest.Api.Settings;
 using HibpIngest.Passwords.Serving;
-using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;

@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using System.Runtime.InteropServices;
 using HibpIngest.Passwords.Import;
 
 namespace HibpIngest.Passwords.Appends;

@@ -1,7 +1,6 @@
 using System.Net.Http.Headers;
 using System.Text.Json.Nodes;
 using Polly;
-using Polly.Retry;
 
 namespace HibpIngest.Passwords.Releases;
 

@@ -1,6 +1,5 @@
 using System.Text.Json.Serialization;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Pipeline.Upsert;
 using Polly;
 
 namespace HibpIngest.Pipeline.Layouts;

@@ -1,5 +1,4 @@
 using HibpIngest.Journal.Merge;
-using HibpIngest.Pipeline.Setup;
 using Polly;
 
 namespace HibpIngest.Pipeline.Layouts;

@@ -1,5 +1,3 @@
-using HibpIngest.People;
-
 namespace HibpIngest.Pipeline.Mail;
 
 /// <summary>The links of mails to people: built from HIBP_WEB_URL, never from a request.</summary>

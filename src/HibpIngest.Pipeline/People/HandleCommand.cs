@@ -1,4 +1,3 @@
-using HibpIngest.Messages;
 using HibpIngest.People;
 
 namespace HibpIngest.Pipeline.People;

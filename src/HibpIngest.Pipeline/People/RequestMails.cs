@@ -1,5 +1,4 @@
 using HibpIngest.People;
-using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Pipeline.People;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Pipeline.Sweeping;
