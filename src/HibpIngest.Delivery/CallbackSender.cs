@@ -7,9 +7,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace HibpIngest.Delivery;
 
-/// <summary>
-/// Calls clients over HTTPS, at public addresses only (<see cref="PublicConnections"/>). Safe for concurrent use.
-/// </summary>
+/// <summary>Calls clients over HTTPS, at public addresses only (<see cref="PublicConnections"/>). Safe for concurrent use.</summary>
 public sealed class CallbackSender : ICallbackSender
 {
     private const string UserAgent = "HibpIngest";

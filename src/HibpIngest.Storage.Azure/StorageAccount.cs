@@ -123,6 +123,7 @@ public sealed class StorageAccount : IDisposable
     public IPasswordTables PasswordTables { get; }
 
     public IPasswordAppends PasswordAppends { get; }
+
     public ISignIns SignIns { get; }
 
     public IPasswordDrops PasswordDrops { get; }

@@ -22,7 +22,6 @@ public static class AccessFrame
 
     private const uint Magic = 0x31434148; // HAC1
 
-    /// <summary>Offsets within a frame's header.</summary>
     private static class Header
     {
         public const int Kind = 4;

@@ -4,8 +4,7 @@ namespace HibpIngest.Api.AccessLog;
 public interface IAccessLog
 {
     /// <summary>Completes when the record is durable; the response may be sent then.</summary>
-    /// <exception cref="UnavailableException">The record isn't durable. The caller must answer 503, which the log records
-    /// too.</exception>
+    /// <exception cref="UnavailableException">The record isn't durable. The caller must answer 503, which the log records too.</exception>
     ValueTask AppendAsync(in AccessRecord record);
 
     /// <summary>

@@ -42,7 +42,6 @@ internal sealed class TestAccounts
 
     public static bool IsOne(string account) => account.EndsWith(Domain, StringComparison.OrdinalIgnoreCase);
 
-    /// <returns>The breaches of the test account; null if it isn't one.</returns>
     public IReadOnlyList<PublishedBreach>? Find(string account) =>
         !IsOne(account) ? null : Accounts.GetValueOrDefault(account[..^Domain.Length], []);
 

@@ -17,13 +17,11 @@ internal static class PageForm
         QueryHelpers.ParseQuery(Encoding.UTF8.GetString(form)).ToDictionary(
             field => field.Key, field => field.Value.FirstOrDefault(), StringComparer.Ordinal);
 
-    /// <returns>The address in lower case; null if the text is not an address.</returns>
     public static string? AddressOf(string? text)
     {
         var email = text?.Trim().ToLowerInvariant();
         return email is not null && AccountRules.TryParse(email, out _, out _) && MailSyntax.IsAddress(email) ? email : null;
     }
 
-    /// <returns>The domain in lower-case ASCII; null if the text is not a domain.</returns>
     public static string? DomainOf(string? text) => AccountRules.TryParseDomain(text?.Trim() ?? "", out var domain, out _) ? domain : null;
 }

@@ -54,7 +54,6 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
         return Access switch { RouteAccess.Catalogue => [403, 503], RouteAccess.Passwords => [503], _ => [] };
     }
 
-    /// <returns>Null if no endpoint matches path and method.</returns>
     public static ApiRoute? Of(HttpContext context) => context.GetEndpoint()?.Metadata.GetMetadata<ApiRoute>();
 
     /// <summary>True if a person's browser sent a form, so that an error is a page.</summary>

@@ -5,8 +5,6 @@ namespace HibpIngest.Cli.Backups;
 /// <summary>The note next to a backup of a database, as JSON: identifies the store and verifies that the backup is complete.</summary>
 /// <param name="File">Name of the backup, in the same folder.</param>
 /// <param name="TakenAt">The time at which the backup began; the copied state is no older.</param>
-/// <param name="Program">Version of the program that made it.</param>
-/// <param name="Highest">The highest ids in the backup.</param>
 /// <param name="Confirmed">The ids that the register had confirmed when the backup was made.</param>
 internal sealed record BackupNote(
     int Format, string File, long Bytes, string Sha256, DateTimeOffset TakenAt, string Program, Guid Store, int Schema, StoreIds Highest,

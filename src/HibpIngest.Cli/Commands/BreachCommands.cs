@@ -76,7 +76,6 @@ internal sealed class BreachListCommand : HibpCommand
     /// <summary>Returns whether the sum is only an upper bound: an account in several loads is counted in each.</summary>
     private static bool IsAtMost(IEnumerable<Load> loads) => loads.Count(load => load.PublishedAt is not null) > 1;
 
-    /// <summary>Returns a breach's flags in the camel case of the JSON documents.</summary>
     public static IEnumerable<string> Flags(Breach breach) =>
         Enum.GetValues<BreachFlags>().Where(flag => flag != BreachFlags.None && breach.Metadata.Flags.HasFlag(flag)).Select(
             flag => char.ToLowerInvariant(flag.ToString()[0]) + flag.ToString()[1..]);

@@ -38,7 +38,6 @@ internal sealed class Confirmation
     /// Reads a line from the terminal. Not Console.In: it does its own line editing, and loses an end of input that was typed before that
     /// began.
     /// </summary>
-    /// <returns>Null at the end of input.</returns>
     private static string? ReadLine()
     {
         if (OperatingSystem.IsWindows())

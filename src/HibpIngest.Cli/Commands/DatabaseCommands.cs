@@ -57,7 +57,6 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         ExitCode = SayProblems(session.Screen, moved);
     }
 
-    /// <returns>The result, and the names of the files that are loaded again.</returns>
     public static async Task<(RestoredDocument Document, ReconciledDatabase Moved, IReadOnlyList<string> Files)> MoveOnAsync(
         CommandSession session, ServiceProvider services, bool empty, CancellationToken cancellationToken)
     {
@@ -90,7 +89,6 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
             moved, files);
     }
 
-    /// <returns>The exit code.</returns>
     public static int SayProblems(Screen screen, ReconciledDatabase moved)
     {
         foreach (var problem in moved.Log?.Problems ?? [])

@@ -49,7 +49,6 @@ internal static class PasswordsCommands
         CustomParser = result => Parse<HashMode>(result.Tokens[0].Value, result.AddError),
     };
 
-    /// <summary>Parses a name of an enumeration in any case; only names, no numbers.</summary>
     public static T Parse<T>(string text, Action<string> addError)
         where T : struct, Enum
     {

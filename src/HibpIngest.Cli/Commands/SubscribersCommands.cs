@@ -34,7 +34,6 @@ internal abstract class AddressCommand : HibpCommand
         ReadAddressesAsync(session, session.Parsed.GetRequiredValue(_address), "ADDRESS", cancellationToken);
 
     /// <param name="given">The address, or - for standard input.</param>
-    /// <exception cref="BadInputException">A value is not an address; the message doesn't contain it.</exception>
     protected static async Task<IReadOnlyList<string>> ReadAddressesAsync(
         CommandSession session, string given, string where, CancellationToken cancellationToken)
     {

@@ -5,7 +5,6 @@ namespace HibpIngest.Cli.Commands;
 /// <summary>Replaces the parser's error messages: those don't distinguish options from arguments, and suggest no similar name.</summary>
 internal static class UsageErrors
 {
-    /// <returns>Empty if the command can run.</returns>
     public static IReadOnlyList<string> Of(ParseResult parsed)
     {
         // A command line after a directive is incomplete input to be completed by the shell: the parser's errors apply.
@@ -81,7 +80,6 @@ internal static class UsageErrors
     private static string Arguments(Command command) =>
         command.Arguments.Count == 0 ? "none" : string.Join(" and ", command.Arguments.Select(argument => argument.Name));
 
-    /// <returns>Null if the error is another one.</returns>
     private static string? NoNumber(ParseError error)
     {
         var (name, type) = error.SymbolResult switch

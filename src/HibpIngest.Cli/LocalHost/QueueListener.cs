@@ -5,7 +5,6 @@ namespace HibpIngest.Cli.LocalHost;
 /// while the work runs, deleted when it is done, made visible again for a retry when it failed, and moved to <c>{queue}-poison</c> when the
 /// attempts are used up (written to the poison queue first, so that nothing is lost).
 /// </summary>
-/// <param name="work">Returns when the message's work is done; throws if it failed.</param>
 internal sealed partial class QueueListener(
     IMessageQueues queues, string name, Func<string, CancellationToken, Task> work, QueueListenerOptions options, TimeProvider time,
     ILogger log, StoreHealth health)
@@ -233,7 +232,6 @@ internal sealed partial class QueueListener(
         "{Queue}: message {Message} still running {Timeout} after the stop; made visible again for redelivery")]
     private partial void LogStillAtWork(string queue, string message, TimeSpan timeout);
 
-    /// <summary>A message in progress, with its newest receipt.</summary>
     private sealed class InProgress(QueuedMessage message)
     {
         public volatile QueuedMessage Current = message;

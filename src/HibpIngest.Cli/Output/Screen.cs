@@ -35,7 +35,6 @@ internal sealed class Screen
 
     public JsonLines? Lines { get; set; }
 
-    /// <summary>True if a person watches the messages live.</summary>
     public bool IsLive => Lines is null && Messages.Profile.Out.IsTerminal && Messages.Profile.Capabilities.Ansi;
 
     public void Say(string line) => Write(Lines?.Message(line) ?? line);

@@ -9,8 +9,7 @@ public static class HoldReason
 
     /// <summary>
     /// Prefix of the reason for a load that was unpublished when its database was restored. It stays unpublished until <c>hibp mail
-    /// release</c>
-    /// releases it, because the database can't know what happened to the load after the backup.
+    /// release</c> releases it, because the database can't know what happened to the load after the backup.
     /// </summary>
     public const string NotPublished = "not published, ";
 

@@ -2,9 +2,8 @@ namespace HibpIngest.Stores;
 
 /// <summary>
 /// The slices to be searched for prefixes that clients watch, and the callbacks to clients, open and completed. A delivery is the calls to
-/// one client for one slice; a call is one HTTP request, for one prefix. A load's slices are
-/// searched, and its deliveries made, while the load sends: it is notifying or done (or failed while sending its mails), and its breach
-/// isn't hidden.
+/// one client for one slice; a call is one HTTP request, for one prefix. A load's slices are searched, and its deliveries made, while the
+/// load sends: it is notifying or done (or failed while sending its mails), and its breach isn't hidden.
 /// </summary>
 public interface ICallbacks
 {

@@ -73,7 +73,6 @@ internal static class BlockDecoder
             : at != raw.Length ? "its payload continues after its last row" : null;
     }
 
-    /// <returns>Null, or what is wrong with the payload.</returns>
     private static string? VisitRows<TVisitor>(
         ReadOnlySpan<byte> raw, ref int position, int rows, ReadOnlySpan<byte> domain, Span<byte> aliasBuffer, ref TVisitor visitor)
         where TVisitor : struct, IAccountVisitor

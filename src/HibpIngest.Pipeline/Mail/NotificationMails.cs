@@ -39,9 +39,7 @@ public sealed class NotificationMails(
         }
     }
 
-    /// <summary>
-    /// Suppresses an address that doesn't exist: a sender who keeps writing to such addresses is taken for a spammer.
-    /// </summary>
+    /// <summary>Suppresses an address that doesn't exist: a sender who keeps writing to such addresses is taken for a spammer.</summary>
     /// <returns>False if there is no key for it; 'hibp mail refused' lists the address.</returns>
     public Task<bool> SuppressAsync(Notification notification) =>
         subscribers.TrySuppressAsync(notification.Email, SuppressionReason.Bounced, CancellationToken.None);

@@ -31,10 +31,7 @@ internal static class RenewingLock
         }
         catch (OperationCanceledException) when (lease.IsLost && !cancellationToken.IsCancellationRequested)
         {
-            {
-                throw new NotPossibleException(
-                    "the lock was lost, because this process or its database stalled: run the command again");
-            }
+            throw new NotPossibleException("the lock was lost, because this process or its database stalled: run the command again");
         }
         finally
         {

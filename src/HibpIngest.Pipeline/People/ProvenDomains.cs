@@ -32,9 +32,7 @@ public sealed class ProvenDomains(
         return null;
     }
 
-    /// <summary>
-    /// Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.
-    /// </summary>
+    /// <summary>Returns why a request for a domain is refused. A proof by mail isn't checked: the mail itself proves the domain.</summary>
     /// <returns>Null if it isn't refused.</returns>
     /// <exception cref="UnavailableException">A store, or the DNS of an API key's domain, did not respond.</exception>
     public async Task<string?> FindRefusalAsync(PersonCommand command, CancellationToken cancellationToken)

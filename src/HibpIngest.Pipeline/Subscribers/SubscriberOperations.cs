@@ -73,7 +73,6 @@ public sealed class SubscriberOperations(
         return true;
     }
 
-    /// <exception cref="NotPossibleException">There is no HIBP_SUPPRESSION_KEY.</exception>
     internal SuppressionKey RequireKey() => keys.Suppression ?? throw new NotPossibleException(
         "HIBP_SUPPRESSION_KEY is needed for this: suppressed addresses are stored as hashes under it; create one with: openssl rand "
         + "-base64 32, keep it, and set it for every host");

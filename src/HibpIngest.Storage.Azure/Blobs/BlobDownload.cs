@@ -29,7 +29,6 @@ internal sealed record BlobDownload(BlobDownloadDetails? Details, byte[] Content
         }
     }
 
-    /// <returns>Null if the blob doesn't exist.</returns>
     public static Task<BlobDownload?> RunAsync(
         BlobClient blob, string operation, BlobDownloadOptions options, CancellationToken cancellationToken, bool isOptional = false) =>
         StorageCall.FindAsync(operation, async () =>

@@ -1,6 +1,5 @@
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <summary>One blob per delivery: <c>load/slice/client</c>.</summary>
 internal sealed class CallbackBlobs(BlobContainerClient container) : ICallbackBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);

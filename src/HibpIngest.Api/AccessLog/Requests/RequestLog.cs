@@ -19,7 +19,6 @@ internal sealed class RequestLog
 
     public bool IsAllDurable { get; }
 
-    /// <summary>Returns the templates that the access log must be opened with.</summary>
     public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 
