@@ -17,28 +17,15 @@ public static class StorageServices
         StorageOptions? options = null)
     {
         services.AddSingleton(provider => StorageAccount.Open(connection, LogsOf(provider), options, further));
-        Add(account => account.Tables);
-        Add(account => account.StoreAccounts);
-        Add(account => account.Heartbeats);
-        Add(account => account.Blobs);
-        Add(account => account.Catalogue);
-        Add(account => account.Clients);
-        Add(account => account.Prefixes);
-        Add(account => account.Callbacks);
-        Add(account => account.Queues);
-        Add(account => account.Register);
-        Add(account => account.Keys);
-        Add(account => account.SignIns);
-        Add(account => account.PasswordBlobs);
-        Add(account => account.PasswordTables);
-        Add(account => account.PasswordAppends);
-        Add(account => account.PasswordDrops);
-        Add(account => account.AccessLog);
-        Add(account => account.Usage);
+        foreach (var port in typeof(StorageAccount).GetProperties())
+        {
+            if (port.PropertyType.IsInterface && port.PropertyType != typeof(IJournalBlobs))
+                services.AddSingleton(port.PropertyType, provider => port.GetValue(provider.GetRequiredService<StorageAccount>())!);
+        }
         services.AddRegisterPorts();
         if (journal is null)
         {
-            Add(account => account.JournalBlobs);
+            services.AddSingleton(provider => provider.GetRequiredService<StorageAccount>().JournalBlobs);
         }
         else
         {
@@ -46,9 +33,6 @@ public static class StorageServices
             services.AddSingleton(provider => provider.GetRequiredKeyedService<StorageAccount>(Journal).JournalBlobs);
         }
         return services;
-
-        void Add<T>(Func<StorageAccount, T> port)
-            where T : class => services.AddSingleton(provider => port(provider.GetRequiredService<StorageAccount>()));
     }
 
     // IHeartbeats isn't registered here: heartbeats have connections of their own.

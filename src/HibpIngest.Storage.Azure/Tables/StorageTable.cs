@@ -50,19 +50,9 @@ internal sealed class StorageTable(TableService service, TableClient client)
     public Task PutAsync(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
         operation, () => client.UpsertEntityAsync(entity, TableUpdateMode.Replace, cancellationToken), cancellationToken);
 
-    public void Put(TableEntity entity, string operation, CancellationToken cancellationToken)
-    {
-        try
-        {
-            client.UpsertEntity(entity, TableUpdateMode.Replace, cancellationToken);
-        }
-        catch (Exception e)
-        {
-            if (StorageErrors.Map(e, operation, cancellationToken) is { } mapped)
-                throw mapped;
-            throw;
-        }
-    }
+    public void Put(TableEntity entity, string operation, CancellationToken cancellationToken) => StorageCall.RunAsync(
+        operation, () => Task.FromResult(client.UpsertEntity(entity, TableUpdateMode.Replace, cancellationToken)), cancellationToken)
+        .GetAwaiter().GetResult();
 
     /// <returns>The new ETag; null if the entity doesn't exist or has another version.</returns>
     public async Task<ETag?> ReplaceAsync(TableEntity entity, ETag version, string operation, CancellationToken cancellationToken)
