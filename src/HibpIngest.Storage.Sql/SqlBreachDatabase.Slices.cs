@@ -115,10 +115,6 @@ public abstract partial class SqlBreachDatabase
             return SliceCompletion.Done;
         }, cancellationToken);
 
-    public Task<IReadOnlyList<LeasedSlice>> ListLeasedSlicesAsync(CancellationToken cancellationToken) => ListAsync(
-        "SELECT load_id, number, owner FROM dbo.slices WHERE state <> 'done' AND owner IS NOT NULL AND lease_expires_at > @now",
-        row => new LeasedSlice(row.Load("load_id"), row.Int32("number"), row.Text("owner")), cancellationToken);
-
     public Task RefundSliceAttemptAsync(
         LoadId load, int slice, string owner, SliceProgress? progress, string? error,
         CancellationToken cancellationToken) => WriteAsync($"""

@@ -56,8 +56,6 @@ public interface ISlices
     /// restarted.</exception>
     Task<IReadOnlyList<Slice>> RequeueSlicesAsync(LoadId load, int? slice, bool failedOnly, CancellationToken cancellationToken);
 
-    /// <summary>Returns the slices with a live lease, of all loads.</summary>
-    Task<IReadOnlyList<LeasedSlice>> ListLeasedSlicesAsync(CancellationToken cancellationToken);
     Task<IReadOnlyList<Slice>> ListSlicesAsync(LoadId load, bool failedOnly, CancellationToken cancellationToken);
 
     /// <summary>
@@ -110,6 +108,3 @@ public sealed record SliceCompletion(bool IsDone, LayoutSet? Layouts)
     /// <summary>Nothing changed: another owner had the slice, or it was done.</summary>
     public static SliceCompletion Lost { get; } = new(false, null);
 }
-
-/// <param name="Owner">Owner of the lease; differs for each attempt.</param>
-public sealed record LeasedSlice(LoadId Load, int Number, string Owner);

@@ -140,13 +140,20 @@ public sealed class LayoutOperations(
     private async Task WaitAsync(CancellationToken cancellationToken)
     {
         var began = time.GetTimestamp();
-        var before = (await database.ListLeasedSlicesAsync(cancellationToken)).ToHashSet();
+        var before = await ListAsync();
         while (before.Count > 0 || time.GetElapsedTime(began) < IReadLayout.SeenWithin)
         {
             await Task.Delay(PollInterval, time, cancellationToken);
             if (before.Count > 0)
-                before.IntersectWith(await database.ListLeasedSlicesAsync(cancellationToken));
+                before.IntersectWith(await ListAsync());
         }
+
+        // The owner differs for each attempt.
+        async Task<HashSet<(LoadId Load, int? Slice, string Owner)>> ListAsync() =>
+        [
+            .. (await database.ListLeasesAsync(cancellationToken)).Where(work => work.Slice is not null)
+                .Select(work => (work.Load, work.Slice, work.Owner)),
+        ];
     }
 
     private static StoreLayout Find(IReadOnlyList<StoreLayout> all, string name) =>
