@@ -46,7 +46,7 @@ internal sealed partial class WebGuard(
             {
                 entry?.Gate(null);
                 if (pages is not null && IsForPerson(context))
-                    await pages.WriteAsync<NotFoundPage>(context, new Dictionary<string, object?>(), StatusCodes.Status404NotFound);
+                    await pages.WriteAsync<NotFoundPage>(context, [], StatusCodes.Status404NotFound);
                 else
                 {
                     await new ErrorResponse(context.Response.StatusCode, context.Response.StatusCode == 405

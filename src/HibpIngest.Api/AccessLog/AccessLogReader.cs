@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.Buffers.Binary;
 
 namespace HibpIngest.Api.AccessLog;
@@ -15,41 +14,34 @@ public static class AccessLogReader
     /// <exception cref="StoreMismatchException">The blob is damaged, or another program wrote it.</exception>
     public static async Task<bool> ReadAsync(Stream blob, AccessVisitor read, CancellationToken cancellationToken)
     {
-        var buffer = ArrayPool<byte>.Shared.Rent(AccessFrame.HeaderBytes);
-        try
+        var buffer = new byte[AccessFrame.HeaderBytes];
+        string[]? routes = null;
+        ulong? next = null;
+        while (true)
         {
-            string[]? routes = null;
-            ulong? next = null;
-            while (true)
-            {
-                var had = await blob.ReadAtLeastAsync(
-                    buffer.AsMemory(0, AccessFrame.HeaderBytes), AccessFrame.HeaderBytes, throwOnEndOfStream: false, cancellationToken);
-                if (had < AccessFrame.HeaderBytes)
-                    return false;
-                var header = AccessFrame.ReadHeader(buffer) ?? throw Damaged();
-                var length = AccessFrame.HeaderBytes + header.Bytes;
-                if (buffer.Length < length)
-                    buffer = Grow(buffer, length);
-                had = await blob.ReadAtLeastAsync(
-                    buffer.AsMemory(AccessFrame.HeaderBytes, header.Bytes), header.Bytes, throwOnEndOfStream: false, cancellationToken);
-                if (had < header.Bytes)
-                    return false;
-                if (!AccessFrame.IsWhole(buffer.AsSpan(0, length)))
-                    throw Damaged();
-                if (header.Kind == AccessFrameKind.End)
-                    return true;
-                var content = buffer.AsSpan(AccessFrame.HeaderBytes, header.Bytes);
-                if (header.Kind == AccessFrameKind.Routes)
-                    routes = ReadRoutes(content);
-                else if (header.Kind == AccessFrameKind.Records && content.Length % AccessFrame.RecordBytes == 0)
-                    next = Visit(content, header, routes ?? throw Damaged(), next ?? 0, read);
-                else
-                    throw Damaged();
-            }
-        }
-        finally
-        {
-            ArrayPool<byte>.Shared.Return(buffer);
+            var had = await blob.ReadAtLeastAsync(
+                buffer.AsMemory(0, AccessFrame.HeaderBytes), AccessFrame.HeaderBytes, throwOnEndOfStream: false, cancellationToken);
+            if (had < AccessFrame.HeaderBytes)
+                return false;
+            var header = AccessFrame.ReadHeader(buffer) ?? throw Damaged();
+            var length = AccessFrame.HeaderBytes + header.Bytes;
+            if (buffer.Length < length)
+                Array.Resize(ref buffer, length);
+            had = await blob.ReadAtLeastAsync(
+                buffer.AsMemory(AccessFrame.HeaderBytes, header.Bytes), header.Bytes, throwOnEndOfStream: false, cancellationToken);
+            if (had < header.Bytes)
+                return false;
+            if (!AccessFrame.IsWhole(buffer.AsSpan(0, length)))
+                throw Damaged();
+            if (header.Kind == AccessFrameKind.End)
+                return true;
+            var content = buffer.AsSpan(AccessFrame.HeaderBytes, header.Bytes);
+            if (header.Kind == AccessFrameKind.Routes)
+                routes = ReadRoutes(content);
+            else if (header.Kind == AccessFrameKind.Records && content.Length % AccessFrame.RecordBytes == 0)
+                next = Visit(content, header, routes ?? throw Damaged(), next ?? 0, read);
+            else
+                throw Damaged();
         }
     }
 
@@ -86,14 +78,6 @@ public static class AccessLogReader
         {
             throw Damaged();
         }
-    }
-
-    private static byte[] Grow(byte[] buffer, int length)
-    {
-        var larger = ArrayPool<byte>.Shared.Rent(length);
-        buffer.AsSpan(0, AccessFrame.HeaderBytes).CopyTo(larger);
-        ArrayPool<byte>.Shared.Return(buffer);
-        return larger;
     }
 
     private static StoreMismatchException Damaged() =>

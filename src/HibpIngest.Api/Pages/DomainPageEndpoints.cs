@@ -1,6 +1,5 @@
 using HibpIngest.Api.Endpoints;
 using HibpIngest.People;
-using Microsoft.AspNetCore.Components;
 
 namespace HibpIngest.Api.Pages;
 
@@ -13,7 +12,7 @@ internal sealed class DomainPageEndpoints(
 
     public void Map(ApiRoutes routes)
     {
-        routes.Get("/domains", RouteAccess.Page, (HttpContext context) => WriteAsync<DomainsPage>(context, [])).AsPage("domains");
+        routes.Get("/domains", RouteAccess.Page, (HttpContext context) => pages.WriteAsync<DomainsPage>(context, [])).AsPage("domains");
         MapForm("/domains", "domains form", RequestAsync);
         MapForm("/domains/signin", "domains signin form", SignInAsync);
         routes.Get("/domains/open", RouteAccess.Page, ConfirmSignInAsync).AsPage("domains open");
@@ -59,7 +58,7 @@ internal sealed class DomainPageEndpoints(
                 : form.ContainsKey("published");
             if (!isPublished)
             {
-                await WriteAsync<DomainProofPage>(context, new()
+                await pages.WriteAsync<DomainProofPage>(context, new()
                 {
                     [nameof(DomainProofPage.Domain)] = domain,
                     [nameof(DomainProofPage.Email)] = email,
@@ -109,7 +108,7 @@ internal sealed class DomainPageEndpoints(
             await WriteAsync(context, Notice.BadSignIn);
             return;
         }
-        await WriteAsync<DomainAccountsPage>(context, new()
+        await pages.WriteAsync<DomainAccountsPage>(context, new()
         {
             [nameof(DomainAccountsPage.List)] = await accounts.ReadAsync(domain, cancellationToken),
             [nameof(DomainAccountsPage.Domain)] = domain,
@@ -150,12 +149,8 @@ internal sealed class DomainPageEndpoints(
         context.Request.Query[PersonEndpoints.TokenName] is [{ Length: SignIn.SecretLength } secret]
         && secret.All(char.IsAsciiHexDigitLower) ? secret : null;
 
-    private Task RefuseAsync(HttpContext context, string reason) => WriteAsync<DomainsPage>(
+    private Task RefuseAsync(HttpContext context, string reason) => pages.WriteAsync<DomainsPage>(
         context, new() { [nameof(DomainsPage.Refusal)] = reason }, StatusCodes.Status400BadRequest);
-
-    private Task WriteAsync<TPage>(
-        HttpContext context, Dictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
-        where TPage : IComponent => pages.WriteAsync<TPage>(context, parameters, status);
 
     private Task WriteAsync(HttpContext context, Notice notice) => NoticePage.WriteAsync(context, pages, notice);
 }

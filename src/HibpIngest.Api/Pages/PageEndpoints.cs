@@ -2,7 +2,6 @@ using System.Xml;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
-using Microsoft.AspNetCore.Components;
 
 namespace HibpIngest.Api.Pages;
 
@@ -33,7 +32,7 @@ internal sealed class PageEndpoints(
             await CanServeAsync(async () => await layouts.HasRangesAsync(cancellationToken)),
             await CanServeAsync(async () => await passwords.FindAsync(HashMode.Sha1, 0, cancellationToken) is not null));
         var snapshot = await catalogue.GetAsync(cancellationToken);
-        await WriteAsync<SearchPage>(context, new()
+        await pages.WriteAsync<SearchPage>(context, new()
         {
             [nameof(SearchPage.Forms)] = searches,
             [nameof(SearchPage.Breaches)] = snapshot.ByTitle.Count,
@@ -46,18 +45,18 @@ internal sealed class PageEndpoints(
     private async Task BreachesAsync(HttpContext context, CancellationToken cancellationToken)
     {
         var all = (await catalogue.GetAsync(cancellationToken)).ByTitle.Select(breach => breach.Model).ToList();
-        await WriteAsync<BreachesPage>(context, new() { [nameof(BreachesPage.List)] = BreachList.Of(all, context.Request.Query) });
+        await pages.WriteAsync<BreachesPage>(context, new() { [nameof(BreachesPage.List)] = BreachList.Of(all, context.Request.Query) });
     }
 
     private async Task BreachAsync(HttpContext context, CancellationToken cancellationToken)
     {
         if ((await catalogue.GetAsync(cancellationToken)).Find(ApiRoute.ParameterOf(context)) is { } breach)
-            await WriteAsync<BreachPage>(context, new() { [nameof(BreachPage.Breach)] = breach.Model });
+            await pages.WriteAsync<BreachPage>(context, new() { [nameof(BreachPage.Breach)] = breach.Model });
         else
-            await WriteAsync<NotFoundPage>(context, [], StatusCodes.Status404NotFound);
+            await pages.WriteAsync<NotFoundPage>(context, [], StatusCodes.Status404NotFound);
     }
 
-    private Task PrivacyAsync(HttpContext context) => WriteAsync<PrivacyPage>(context, []);
+    private Task PrivacyAsync(HttpContext context) => pages.WriteAsync<PrivacyPage>(context, []);
 
     /// <summary>Writes the breaches that were added last as an Atom feed (RFC 4287).</summary>
     private async Task FeedAsync(HttpContext context, CancellationToken cancellationToken)
@@ -116,10 +115,6 @@ internal sealed class PageEndpoints(
     private static Task Asset(HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context));
 
     private string SiteName => options.Web.ServiceName ?? PageText.Get("Site.Name");
-
-    private Task WriteAsync<TPage>(
-        HttpContext context, Dictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
-        where TPage : IComponent => pages.WriteAsync<TPage>(context, parameters, status);
 
     /// <summary>Returns whether a search can be served. If its store is unavailable, the page is shown without that form.</summary>
     private static async Task<bool> CanServeAsync(Func<Task<bool>> serves)

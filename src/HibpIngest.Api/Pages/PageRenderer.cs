@@ -12,7 +12,7 @@ namespace HibpIngest.Api.Pages;
 public sealed class PageRenderer(IServiceProvider services, ILoggerFactory logs)
 {
     /// <summary>Writes the page with its length, without which a page that is cut off may look complete.</summary>
-    public async Task WriteAsync<TPage>(HttpContext context, IDictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
+    public async Task WriteAsync<TPage>(HttpContext context, Dictionary<string, object?> parameters, int status = StatusCodes.Status200OK)
         where TPage : IComponent
     {
         var response = context.Response;

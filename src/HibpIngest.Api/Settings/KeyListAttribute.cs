@@ -5,16 +5,11 @@ namespace HibpIngest.Api.Settings;
 [AttributeUsage(AttributeTargets.Property)]
 internal sealed class KeyListAttribute : ValidationAttribute
 {
-    public override bool IsValid(object? value) => value is null
-        || LinkTokens.KeysOf((string)value) is not null;
-
-    public override string FormatErrorMessage(string name) => ErrorMessage!;
+    public override bool IsValid(object? value) => value is null || LinkTokens.KeysOf((string)value) is not null;
 }
 
 [AttributeUsage(AttributeTargets.Property)]
 internal sealed class CommandPublicKeyAttribute : ValidationAttribute
 {
     public override bool IsValid(object? value) => value is null || CommandSealer.TryParse((string)value) is not null;
-
-    public override string FormatErrorMessage(string name) => ErrorMessage!;
 }
