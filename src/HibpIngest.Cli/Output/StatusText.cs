@@ -23,12 +23,6 @@ internal static class StatusText
     }
 }
 
-/// <summary>Reports progress on the calling thread, so that a report is never late; Progress&lt;T&gt; posts it.</summary>
-internal sealed class ImmediateProgress<T>(Action<T> show) : IProgress<T>
-{
-    public void Report(T value) => show(value);
-}
-
 /// <summary>Limits how often progress is printed as a line. Safe for concurrent use.</summary>
 internal sealed class LineLimit(TimeProvider time)
 {

@@ -114,7 +114,8 @@ public sealed partial class RebuildLayout(
                 transactions.Fill(partition);
                 return WritePartitionAsync(transactions, partition.Number);
             },
-            new Reports(done => Report(() => read = Math.Min(all, 2 * done))), // the merge reports both of its passes together
+            // The merge reports both of its passes together.
+            new ImmediateProgress<long>(done => Report(() => read = Math.Min(all, 2 * done))),
             cancellationToken,
             count =>
             {
@@ -202,12 +203,6 @@ public sealed partial class RebuildLayout(
         }
         await database.SetRebuildAsync(layout.Id, null, cancellationToken);
         return retired.Count;
-    }
-
-    /// <summary>Reports on the calling thread, unlike Progress&lt;T&gt;.</summary>
-    private sealed class Reports(Action<long> report) : IProgress<long>
-    {
-        public void Report(long value) => report(value);
     }
 
     private ResiliencePipeline Retry => field ??= TableRetry.Create(LogPaused, time);
