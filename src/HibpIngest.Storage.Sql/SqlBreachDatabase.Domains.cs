@@ -43,14 +43,12 @@ public abstract partial class SqlBreachDatabase
 
     private static DomainProof ReadProof(IRow row) => new(row.Text("holder"), row.Text("domain"), ToProof(row.Text("kind")));
 
-    private static string ProofText(ProofKind? kind) => kind?.Name() ?? "";
-
     private static ProofKind ToProof(string text) => Enum.Parse<ProofKind>(text, ignoreCase: true);
 
     private static Parameter[] Of(CheckedProof listed) => [.. Of(listed.Proof), At("@checked_at", listed.CheckedAt)];
 
     private static Parameter[] Of(DomainProof proof) =>
-        [.. Of(proof.Holder, proof.Domain), VarChar("@kind", ProofText(proof.Kind), ReasonLength)];
+        [.. Of(proof.Holder, proof.Domain), VarChar("@kind", proof.Kind.Name(), ReasonLength)];
 
     private static Parameter[] Of(string holder, string domain) =>
         [VarChar("@holder", holder, HashLength), VarChar("@domain", domain, DomainLength)];

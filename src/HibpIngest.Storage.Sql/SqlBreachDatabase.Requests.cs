@@ -16,7 +16,7 @@ public abstract partial class SqlBreachDatabase
         Parameter[] values =
         [
             Text("@email", wanted.Email, EmailLength), Text("@domain", wanted.Domain ?? "", DomainLength),
-            VarChar("@api_key", wanted.Key ?? "", HashLength), VarChar("@proof", ProofText(wanted.Proof), ReasonLength),
+            VarChar("@api_key", wanted.Key ?? "", HashLength), VarChar("@proof", wanted.Proof?.Name() ?? "", ReasonLength),
             FromNow("@until", validFor),
         ];
         if (await session.ExecuteAsync(

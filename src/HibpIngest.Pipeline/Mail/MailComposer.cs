@@ -60,8 +60,8 @@ public sealed class MailComposer
         var parts = Write(
             notification, breach, domainAccounts, complete, out var csv, Logo);
         return Compose(
-            Invariant(notification.Id), $"hibp-{notification.Id}-{Fingerprint(notification, breach)}", notification.Email, parts, date,
-            Unsubscribe(notification.Subscription), csv, notification.Domain);
+            notification.Id.ToString(CultureInfo.InvariantCulture), $"hibp-{notification.Id}-{Fingerprint(notification, breach)}",
+            notification.Email, parts, date, Unsubscribe(notification.Subscription), csv, notification.Domain);
     }
 
     /// <summary>Composes a short mail to a person.</summary>
@@ -271,8 +271,6 @@ public sealed class MailComposer
 
     private static string? Shown(string? text) =>
         text is not null && MailText.OneLine(text) is { Length: > 0 } line ? MailText.Shorten(line, MaxTitleLength) : null;
-
-    private static string Invariant(long number) => number.ToString(CultureInfo.InvariantCulture);
 
     private static string Number(long number) => number.ToString("N0", CultureInfo.InvariantCulture);
 
