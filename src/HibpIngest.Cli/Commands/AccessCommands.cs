@@ -49,12 +49,8 @@ internal sealed class AccessUsageCommand : HibpCommand
         if (session.Screen.TryShowJson(() => report))
             return;
         session.Screen.Say($"from {HourText(from)} to {HourText(to)}, UTC");
-        if (report.Lines.Count == 0)
-        {
-            session.Screen.Show("No requests are counted for that time; those of the current hour are counted when it ends.");
-            return;
-        }
-        session.Screen.Show(ToTable(report));
+        session.Screen.Show(
+            ToTable(report), ifEmpty: "No requests are counted for that time; those of the current hour are counted when it ends.");
     }
 
     private static FittingTable ToTable(UsageReport report)

@@ -22,11 +22,6 @@ internal sealed class BreachListCommand : HibpCommand
         if (session.Screen.TryShowJson(() => new BreachesDocument([.. breaches.Select(breach => Document(
             breach, [.. loads[breach.Name]], removals.GetValueOrDefault(breach.Name)))])))
             return;
-        if (breaches.Count == 0)
-        {
-            session.Screen.Show("There is no breach yet; 'hibp drop FILE' loads one.");
-            return;
-        }
         Show(session.Screen, breaches, loads, removals);
     }
 
@@ -44,7 +39,7 @@ internal sealed class BreachListCommand : HibpCommand
                     : SeenBy(breach),
                 string.Join(", ", Flags(breach)));
         }
-        screen.Show(table);
+        screen.Show(table, ifEmpty: "There is no breach yet; 'hibp drop FILE' loads one.");
     }
 
     private static BreachDocument Document(Breach breach, IReadOnlyList<Load> loads, OpenRemoval? removal) => new(

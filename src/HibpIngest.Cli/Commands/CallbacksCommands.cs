@@ -45,11 +45,6 @@ internal sealed class CallbacksListCommand : CallbackCommand
             one.Client, one.Summary.Client, one.Summary.Breach, one.Summary.Answered, one.Summary.Open, one.Summary.Abandoned,
             one.Summary.Dropped, one.Summary.OldestOpen, one.Summary.Error))])))
             return;
-        if (found.Count == 0)
-        {
-            session.Screen.Show("There are no callbacks yet; 'hibp clients add NAME --url URL' adds a client.");
-            return;
-        }
         var table = TableFormat.Create("client", "breach", "answered", "open", "abandoned", "dropped", "oldest", "last error")
             .AlignRight(2, 3, 4, 5, 6);
         var now = session.Time.GetUtcNow();
@@ -62,7 +57,7 @@ internal sealed class CallbacksListCommand : CallbackCommand
                 new Text(TableFormat.Number(summary.Dropped)),
                 new Text(summary.OldestOpen is { } oldest ? TableFormat.Duration(now - oldest) : ""), new Text(summary.Error ?? ""));
         }
-        session.Screen.Show(table);
+        session.Screen.Show(table, ifEmpty: "There are no callbacks yet; 'hibp clients add NAME --url URL' adds a client.");
     }
 }
 

@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Cli.Commands;
 
@@ -15,7 +14,9 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
         Check(session);
         using var keys = session.Settings.OpenSecretKeys();
         using var account = await session.OpenAccountAsync(cancellationToken);
-        await RunAsync(session, Operations(session, account, keys), cancellationToken);
+        var operations = new ClientOperations(
+            account.Clients, account.Keys, account.Prefixes, keys, session.Time, session.Settings.Get<CallbackOptions>().CallLoopback);
+        await RunAsync(session, operations, cancellationToken);
     }
 
     /// <summary>Checks the arguments before anything is opened.</summary>
@@ -37,10 +38,6 @@ internal abstract class ClientCommand(string name, string description) : HibpCom
             + (added.Key is null ? "" : "The client sends the key as the header Hibp-Enterprise-Api-Key. ")
             + (added.Secret is null ? "" : "It is called with the secret: Authorization: Bearer SECRET."));
     }
-
-    private static ClientOperations Operations(CommandSession session, StorageAccount account, SecretKeys? keys) =>
-        new(
-        account.Clients, account.Keys, account.Prefixes, keys, session.Time, session.Settings.Get<CallbackOptions>().CallLoopback);
 }
 
 internal sealed class ClientsAddCommand : ClientCommand
@@ -92,19 +89,13 @@ internal sealed class ClientsListCommand : ClientCommand
             one.Client.Name, one.Client.Number, one.Client.Url, one.Client.IsSensitive, one.Client.Cap, one.Client.IsPaused,
             one.Prefixes, one.Client.CreatedAt))])))
             return;
-        if (found.Count == 0)
-        {
-            session.Screen.Show("There are no clients; 'hibp clients add NAME --url URL' adds one.");
-            return;
-        }
         var table = TableFormat.Create("name", "number", "called at", "of", "at once", "prefixes", "state").AlignRight(1, 4, 5);
-        foreach (var (client, prefixes) in found)
-        {
-            table.AddRow(
-                client.Name, $"{client.Number}", client.Url, client.IsSensitive ? "all" : "no sensitive ones",
-                TableFormat.Number(client.Cap), TableFormat.Number(prefixes), client.IsPaused ? "paused" : "called");
-        }
-        session.Screen.Show(table);
+        table.AddRows(found, one =>
+        [
+            one.Client.Name, $"{one.Client.Number}", one.Client.Url, one.Client.IsSensitive ? "all" : "no sensitive ones",
+            TableFormat.Number(one.Client.Cap), TableFormat.Number(one.Prefixes), one.Client.IsPaused ? "paused" : "called",
+        ]);
+        session.Screen.Show(table, ifEmpty: "There are no clients; 'hibp clients add NAME --url URL' adds one.");
     }
 }
 

@@ -15,19 +15,12 @@ internal sealed class DomainsListCommand : HibpCommand
             services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<IApiKeys>(), cancellationToken);
         if (session.Screen.TryShowJson(() => new DomainsDocument(lines)))
             return;
-        if (lines.Count == 0)
-        {
-            session.Screen.Show("No domain has an owner; 'hibp domains approve DOMAIN --owner ADDRESS' names one.");
-            return;
-        }
-        var table = TableFormat.Create("domain", "owner", "proof", "checked", "missing since");
-        foreach (var line in lines)
-        {
-            table.AddRow(
-                line.Domain, line.Email ?? $"key {line.Key}", line.Proof, TableFormat.Moment(line.CheckedAt),
-                TableFormat.Moment(line.MissingSince));
-        }
-        session.Screen.Show(table);
+        var table = TableFormat.Create("domain", "owner", "proof", "checked", "missing since").AddRows(lines, line =>
+        [
+            line.Domain, line.Email ?? $"key {line.Key}", line.Proof, TableFormat.Moment(line.CheckedAt),
+            TableFormat.Moment(line.MissingSince),
+        ]);
+        session.Screen.Show(table, ifEmpty: "No domain has an owner; 'hibp domains approve DOMAIN --owner ADDRESS' names one.");
     }
 
     /// <summary>Joins proofs with their owners; owners without a proof were approved or imported by the operator.</summary>

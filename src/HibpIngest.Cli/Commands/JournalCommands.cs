@@ -26,20 +26,14 @@ internal sealed class JournalListCommand : HibpCommand
             .Loads.Select(JournalListedDocument.Of).ToList();
         if (session.Screen.TryShowJson(() => new JournalListDocument(loads)))
             return;
-        if (loads.Count == 0)
-        {
-            session.Screen.Show("The journal is empty; a load is written once its accounts are in the tables.");
-            return;
-        }
         var table = TableFormat.Create("load", "breach", "state", "rows", "segments", "size", "each").AlignRight(0, 3, 4, 5, 6);
-        foreach (var load in loads)
-        {
-            table.AddRow(
-                TableFormat.Number(load.Load), load.Breach ?? "", load.State, load.Rows is { } rows ? TableFormat.Number(rows) : "",
-                TableFormat.Number(load.Segments), TableFormat.Bytes(load.Bytes),
-                load.Rows > 0 ? FormattableString.Invariant($"{(double)load.Bytes / load.Rows:F1} bytes") : "");
-        }
-        session.Screen.Show(table);
+        table.AddRows(loads, load =>
+        [
+            TableFormat.Number(load.Load), load.Breach ?? "", load.State, load.Rows is { } rows ? TableFormat.Number(rows) : "",
+            TableFormat.Number(load.Segments), TableFormat.Bytes(load.Bytes),
+            load.Rows > 0 ? FormattableString.Invariant($"{(double)load.Bytes / load.Rows:F1} bytes") : "",
+        ]);
+        session.Screen.Show(table, ifEmpty: "The journal is empty; a load is written once its accounts are in the tables.");
     }
 }
 
@@ -370,13 +364,8 @@ internal sealed class JournalStatsCommand : HibpCommand
     private static void Show(CommandSession session, string[] headings, IEnumerable<string[]> lines)
     {
         var table = TableFormat.Create(headings).AlignRight([.. Enumerable.Range(1, headings.Length - 1)]);
-        var hasRows = false;
-        foreach (var line in lines)
-        {
-            hasRows = true;
-            table.AddRow(line);
-        }
-        if (hasRows)
+        table.AddRows(lines, line => line);
+        if (table.HasRows)
             session.Screen.Show(table);
     }
 }

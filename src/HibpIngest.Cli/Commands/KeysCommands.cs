@@ -83,9 +83,7 @@ internal sealed class KeysCreateCommand : HibpCommand
         var scopes = KeyScopes.None;
         foreach (var name in text.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries))
         {
-            scopes |= Enum.GetValues<KeyScopes>().FirstOrDefault(
-                one => one != KeyScopes.None
-                && one.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is var scope and not KeyScopes.None
+            scopes |= EnumNames.TryParse(name, out KeyScopes scope) && scope != KeyScopes.None
                 ? scope : throw new BadInputException($"--scope: expected search, range, domains, append or verify, found '{name}'");
         }
         return scopes == KeyScopes.None
@@ -109,19 +107,12 @@ internal sealed class KeysListCommand : HibpCommand
         if (session.Screen.TryShowJson(() => new KeyListDocument([.. keys.Select(key => new KeyListItem(
             key.Name, key.Hash, key.Rpm, Scopes(key), key.Domains, key.CreatedAt))])))
             return;
-        if (keys.Count == 0)
-        {
-            session.Screen.Show("There are no keys; 'hibp keys create NAME' creates one.");
-            return;
-        }
-        var table = TableFormat.Create("name", "a minute", "may", "domains", "since").AlignRight(1);
-        foreach (var key in keys)
-        {
-            table.AddRow(
-                key.Name, TableFormat.Number(key.Rpm), string.Join(", ", Scopes(key)), string.Join(", ", key.Domains),
-                TableFormat.Date(DateOnly.FromDateTime(key.CreatedAt.UtcDateTime)));
-        }
-        session.Screen.Show(table);
+        var table = TableFormat.Create("name", "a minute", "may", "domains", "since").AlignRight(1).AddRows(keys, key =>
+        [
+            key.Name, TableFormat.Number(key.Rpm), string.Join(", ", Scopes(key)), string.Join(", ", key.Domains),
+            TableFormat.Date(DateOnly.FromDateTime(key.CreatedAt.UtcDateTime)),
+        ]);
+        session.Screen.Show(table, ifEmpty: "There are no keys; 'hibp keys create NAME' creates one.");
     }
 
     private static string[] Scopes(ApiKey key) =>

@@ -25,7 +25,7 @@ internal sealed class LayoutListCommand : HibpCommand
             table.AddRow(
                 layout.Name, $"{layout.Facts.AccountsTable}, {layout.Facts.RangesTable}", string.Join(", ", layout.Facts.StorageAccounts),
                 string.Join(", ", layout.Facts.SpreadDomains.Select(one => $"{one.Key}={one.Value}").Order(StringComparer.Ordinal)),
-                RangesCommands.Format(layout.Ranges),
+                layout.Ranges.ToString().ToLowerInvariant(),
                 (isRead ? "read" : "written") + (missing > 0 ? $", {TableFormat.Number(missing)} rows missing" : ""));
         }
         session.Screen.Show(table);

@@ -25,22 +25,16 @@ internal sealed class LoadSlicesCommand : HibpCommand
             slice.Load.Value, slice.Number, slice.First, slice.Last, slice.Count, slice.State.ToString()
             .ToLowerInvariant(), slice.Attempts, slice.Error, slice.QueuedAt, slice.DoneAt))])))
             return;
-        if (slices.Count == 0)
-        {
-            session.Screen.Show(session.Parsed.GetValue(_failed) ? "No slice has failed." : "There is no slice yet.");
-            return;
-        }
         var table = TableFormat.Create("load", "slice", "positions", "accounts", "state", "tries", "queued", "done", "error")
             .AlignRight(0, 1, 3, 5);
-        foreach (var slice in slices)
-        {
-            table.AddRow(
-                TableFormat.Number(slice.Load.Value), TableFormat.Number(slice.Number),
-                $"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}", TableFormat.Number(slice.Count),
-                slice.State.ToString().ToLowerInvariant(), TableFormat.Number(slice.Attempts), TableFormat.Moment(slice.QueuedAt),
-                TableFormat.Moment(slice.DoneAt), slice.Error ?? "");
-        }
-        session.Screen.Show(table);
+        table.AddRows(slices, slice =>
+        [
+            TableFormat.Number(slice.Load.Value), TableFormat.Number(slice.Number),
+            $"{TableFormat.Number(slice.First)} - {TableFormat.Number(slice.Last)}", TableFormat.Number(slice.Count),
+            slice.State.ToString().ToLowerInvariant(), TableFormat.Number(slice.Attempts), TableFormat.Moment(slice.QueuedAt),
+            TableFormat.Moment(slice.DoneAt), slice.Error ?? "",
+        ]);
+        session.Screen.Show(table, ifEmpty: session.Parsed.GetValue(_failed) ? "No slice has failed." : "There is no slice yet.");
     }
 }
 

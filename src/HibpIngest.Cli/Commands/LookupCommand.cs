@@ -97,13 +97,11 @@ internal sealed class LookupCommand : HibpCommand
             screen.Show($"{Normalise(email)} is in no public breach.");
             return;
         }
-        var table = TableFormat.Create("breach", "date", "exposed", "note");
-        foreach (var breach in breaches)
-        {
-            table.AddRow(
-                Title(breach), TableFormat.Date(breach.BreachDate), string.Join(", ", breach.DataClasses),
-                string.Join(", ", Notes(breach)));
-        }
+        var table = TableFormat.Create("breach", "date", "exposed", "note").AddRows(breaches, breach =>
+        [
+            Title(breach), TableFormat.Date(breach.BreachDate), string.Join(", ", breach.DataClasses),
+            string.Join(", ", Notes(breach)),
+        ]);
         screen.Show($"{Normalise(email)} is in {breaches.Count} public {(breaches.Count == 1 ? "breach" : "breaches")}:");
         screen.Show(table);
     }

@@ -99,19 +99,12 @@ internal sealed class MailRefusedCommand : HibpCommand
         }
         if (session.Screen.TryShowJson(() => new RefusedDocument(breach.Name, refused)))
             return;
-        if (refused.Count == 0)
-        {
-            session.Screen.Show($"No mail of {breach.Name} was refused.");
-            return;
-        }
-        var table = TableFormat.Create("subscriber", "notified about", "load", "refused because").AlignRight(2);
-        foreach (var mail in refused)
-        {
-            table.AddRow(
-                mail.Email, mail.Domain is null ? "own address" : $"domain {mail.Domain}", TableFormat.Number(mail.Load),
-                mail.Reason ?? "");
-        }
-        session.Screen.Show(table);
+        var table = TableFormat.Create("subscriber", "notified about", "load", "refused because").AlignRight(2).AddRows(refused, mail =>
+        [
+            mail.Email, mail.Domain is null ? "own address" : $"domain {mail.Domain}", TableFormat.Number(mail.Load),
+            mail.Reason ?? "",
+        ]);
+        session.Screen.Show(table, ifEmpty: $"No mail of {breach.Name} was refused.");
     }
 }
 
@@ -184,14 +177,12 @@ internal sealed class MailReleaseCommand : HibpCommand
     {
         if (calls.Count == 0)
             return;
-        var table = TableFormat.Create("client", "calls", "at once", "a call", "takes").AlignRight(1, 2, 3, 4);
-        foreach (var one in calls)
-        {
-            table.AddRow(
-                one.Client.Name + (one.Client.IsPaused ? " (paused)" : ""),
-                $"{(one.IsExact ? "" : "about ")}{TableFormat.Number(one.Calls)}", TableFormat.Number(one.Client.Cap),
-                $"{one.CallTime.TotalMilliseconds:N0} ms", TableFormat.Duration(one.Duration));
-        }
+        var table = TableFormat.Create("client", "calls", "at once", "a call", "takes").AlignRight(1, 2, 3, 4).AddRows(calls, one =>
+        [
+            one.Client.Name + (one.Client.IsPaused ? " (paused)" : ""),
+            $"{(one.IsExact ? "" : "about ")}{TableFormat.Number(one.Calls)}", TableFormat.Number(one.Client.Cap),
+            $"{one.CallTime.TotalMilliseconds:N0} ms", TableFormat.Duration(one.Duration),
+        ]);
         screen.Show(table);
         screen.Show($"{TableFormat.Number(calls.Sum(one => one.Calls))} calls would be made, to {TableFormat.Number(calls.Count)} clients "
             + "concurrently.");
@@ -201,10 +192,10 @@ internal sealed class MailReleaseCommand : HibpCommand
     {
         if (lines.Count > 0)
         {
-            var table = TableFormat.Create("subscriber", "notified about", "accounts").AlignRight(2);
-            foreach (var line in lines)
-                table.AddRow(
-                    line.Email, line.Domain is null ? "own address" : $"domain {line.Domain}", TableFormat.Number(line.Accounts));
+            var table = TableFormat.Create("subscriber", "notified about", "accounts").AlignRight(2).AddRows(lines, line =>
+            [
+                line.Email, line.Domain is null ? "own address" : $"domain {line.Domain}", TableFormat.Number(line.Accounts),
+            ]);
             screen.Show(table);
         }
         screen.Show($"{TableFormat.Number(lines.Count)} mails would be sent.");

@@ -52,13 +52,9 @@ internal static class PasswordsCommands
     public static T Parse<T>(string text, Action<string> addError)
         where T : struct, Enum
     {
-        foreach (var one in Enum.GetValues<T>())
-        {
-            if (one.ToString().Equals(text, StringComparison.OrdinalIgnoreCase))
-                return one;
-        }
-        addError($"'{text}' is none of {string.Join(", ", Enum.GetNames<T>().Select(name => name.ToLowerInvariant()))}");
-        return default;
+        if (!EnumNames.TryParse<T>(text, out var value))
+            addError($"'{text}' is none of {EnumNames.Join<T>(", ")}");
+        return value;
     }
 
     public static PasswordsPartDocument Document(ReleasePart part) =>
@@ -240,10 +236,7 @@ internal sealed class PasswordsStatusCommand : HibpCommand
             [.. refused.Select(one => new PasswordsRefusedDocument(one.File, one.Reason, one.At))],
             waiting, unconfirmed)))
             return;
-        if (known.Count == 0)
-            session.Screen.Show("There are no passwords; 'hibp passwords import FILE' imports them.");
-        else
-            session.Screen.Show(Table(known, current));
+        session.Screen.Show(Table(known, current), ifEmpty: "There are no passwords; 'hibp passwords import FILE' imports them.");
         foreach (var release in known)
         {
             if (Shortfall(release, known, current) is { } shortfall)

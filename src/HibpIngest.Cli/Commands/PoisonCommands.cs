@@ -58,9 +58,8 @@ internal sealed class PoisonListCommand : HibpCommand
             session.Screen.Show($"{queue.Queue}: {(queue.Messages == 0 ? "none" : TableFormat.Number(queue.Messages))}");
             if (queue.Messages == 0)
                 continue;
-            var table = TableFormat.Create("message", "body");
-            foreach (var message in queue.Head)
-                table.AddRow(message.Id, message.Body.ReplaceLineEndings(" "));
+            var table = TableFormat.Create("message", "body")
+                .AddRows(queue.Head, message => [message.Id, message.Body.ReplaceLineEndings(" ")]);
             session.Screen.Show(table);
         }
     }

@@ -2,11 +2,6 @@ using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Cli.Commands;
 
-internal static class RangesCommands
-{
-    public static string Format(RangesState state) => state.ToString().ToLowerInvariant();
-}
-
 internal sealed class RangesFillCommand : HibpCommand
 {
     private readonly Option<string?> _layout =
@@ -30,7 +25,7 @@ internal sealed class RangesFillCommand : HibpCommand
             session, services.GetRequiredService<FillRanges>(), session.Parsed.GetValue(_layout), cancellationToken);
         var took = session.Time.GetElapsedTime(began);
         session.Screen.ShowResult(
-            new RangesDocument(RangesCommands.Format(RangesState.On)) { Accounts = accounts, Seconds = took.TotalSeconds },
+            new RangesDocument(RangesState.On.ToString().ToLowerInvariant()) { Accounts = accounts, Seconds = took.TotalSeconds },
             accounts == 0 ? "Ranges are on; there was nothing to write."
             : $"Ranges are on: {TableFormat.Number(accounts)} accounts were written in {TableFormat.Duration(took)} "
                 + $"({TableFormat.Number((long)(accounts / took.TotalSeconds))} a second).");
@@ -67,7 +62,7 @@ internal sealed class RangesStatusCommand : HibpCommand
         await using var services = await session.OpenExistingAsync(cancellationToken);
         var readLayout = await services.GetRequiredService<IStoreRegister>().GetReadLayoutAsync(cancellationToken);
         var ranges = readLayout?.Ranges ?? RangesState.Off;
-        var state = RangesCommands.Format(ranges);
+        var state = ranges.ToString().ToLowerInvariant();
         session.Screen.ShowResult(new RangesDocument(state),
             $"Ranges are {state}{(ranges == RangesState.On ? "." : "; 'hibp ranges fill' turns them on.")}");
     }

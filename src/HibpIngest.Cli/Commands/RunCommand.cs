@@ -230,9 +230,7 @@ internal sealed class RunCommand : HibpCommand
         foreach (var name in result.Tokens.SelectMany(
             token => token.Value.Split(',', StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries)))
         {
-            if (Enum.GetValues<HostRoles>()
-                .FirstOrDefault(
-                    role => role.ToString().Equals(name, StringComparison.OrdinalIgnoreCase)) is not HostRoles.None and var role)
+            if (EnumNames.TryParse(name, out HostRoles role) && role != HostRoles.None)
                 roles |= role;
             else if (name.Equals("log", StringComparison.OrdinalIgnoreCase))
                 roles |= HostRoles.Journal; // its former name

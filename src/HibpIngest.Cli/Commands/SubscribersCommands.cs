@@ -1,3 +1,4 @@
+using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Cli.Commands;
@@ -215,11 +216,8 @@ internal sealed class SubscribersExportCommand : HibpCommand
         }
         if (file.Exists)
             throw new NotPossibleException($"{file.Name} already exists: choose another name");
-        var options = new FileStreamOptions { Mode = FileMode.CreateNew, Access = FileAccess.Write };
-        if (!OperatingSystem.IsWindows())
-            options.UnixCreateMode = UnixFileMode.UserRead | UnixFileMode.UserWrite;
         var count = 0;
-        await using (var writer = new StreamWriter(file.FullName, options))
+        await using (var writer = new StreamWriter(FileCopy.Create(file.FullName)))
         {
             await writer.WriteLineAsync("email,domain");
             await foreach (var (email, domain) in database.ListSubscribersAsync(cancellationToken))
@@ -339,15 +337,9 @@ internal sealed class SubscribersListCommand : HibpCommand
             .Select(one => new SuppressedLine(one.Reason.ToString().ToLowerInvariant(), one.At, one.Hash)).ToList();
         if (session.Screen.TryShowJson(() => new SuppressionsDocument(lines)))
             return;
-        if (lines.Count == 0)
-        {
-            session.Screen.Show("Nothing is suppressed.");
-            return;
-        }
-        var table = TableFormat.Create("reason", "since", "hash");
-        foreach (var line in lines)
-            table.AddRow(line.Reason, TableFormat.Moment(line.Since), line.Hash);
-        session.Screen.Show(table);
+        var table = TableFormat.Create("reason", "since", "hash")
+            .AddRows(lines, line => [line.Reason, TableFormat.Moment(line.Since), line.Hash]);
+        session.Screen.Show(table, ifEmpty: "Nothing is suppressed.");
     }
 
     public static async Task ShowAsync(CommandSession session, IBreachDatabase database, CancellationToken cancellationToken)
@@ -358,27 +350,16 @@ internal sealed class SubscribersListCommand : HibpCommand
         var lines = subscriptions.Select(one => new SubscriberLine(one.Email, one.Domain)).ToList();
         if (session.Screen.TryShowJson(() => new SubscribersDocument(lines) { Suppressed = suppressed }))
             return;
-        if (subscriptions.Count == 0)
-        {
-            session.Screen.Show("No subscriptions yet. Add one: hibp subscribers add ADDRESS. Import many: hibp subscribers import CSV");
-            ShowSuppressed();
-            return;
-        }
         Show(session.Screen, subscriptions);
-        ShowSuppressed();
-
-        void ShowSuppressed()
-        {
-            if (suppressed.Count > 0)
-                session.Screen.Show($"Suppressed: {string.Join(", ", suppressed.Select(one => $"{one.Value} {one.Key}"))}.");
-        }
+        if (suppressed.Count > 0)
+            session.Screen.Show($"Suppressed: {string.Join(", ", suppressed.Select(one => $"{one.Value} {one.Key}"))}.");
     }
 
     internal static void Show(Screen screen, IReadOnlyList<Subscription> subscriptions)
     {
-        var table = TableFormat.Create("subscriber", "notified about");
-        foreach (var subscription in subscriptions)
-            table.AddRow(subscription.Email, subscription.Domain is null ? "own address" : $"domain {subscription.Domain}");
-        screen.Show(table);
+        var table = TableFormat.Create("subscriber", "notified about")
+            .AddRows(subscriptions, one => [one.Email, one.Domain is null ? "own address" : $"domain {one.Domain}"]);
+        screen.Show(
+            table, ifEmpty: "No subscriptions yet. Add one: hibp subscribers add ADDRESS. Import many: hibp subscribers import CSV");
     }
 }

@@ -156,11 +156,9 @@ internal sealed class OperatorListener : IAsyncDisposable
             await SayAsync(response, StatusCodes.Status400BadRequest, $"hours: expected 1 to {MaxHours}");
             return;
         }
-        if (query.TryGetValue("by", out var name) && !TryParse(name, out by))
+        if (query.TryGetValue("by", out var name) && !EnumNames.TryParse(name, out by))
         {
-            await SayAsync(
-                response, StatusCodes.Status400BadRequest,
-                $"by: expected one of {string.Join(", ", Enum.GetNames<UsageBy>()).ToLowerInvariant()}");
+            await SayAsync(response, StatusCodes.Status400BadRequest, $"by: expected one of {EnumNames.Join<UsageBy>(", ")}");
             return;
         }
         try
@@ -180,8 +178,4 @@ internal sealed class OperatorListener : IAsyncDisposable
         (response.StatusCode, response.ContentType) = (status, "text/plain; charset=utf-8");
         return response.WriteAsync(text + "\n", response.HttpContext.RequestAborted);
     }
-
-    // Enum parsing also accepts numbers and lists.
-    private static bool TryParse(string? name, out UsageBy by) => Enum.TryParse(name, ignoreCase: true, out by)
-        && by.ToString().Equals(name, StringComparison.OrdinalIgnoreCase);
 }

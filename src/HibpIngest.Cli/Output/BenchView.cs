@@ -9,13 +9,12 @@ internal static class BenchView
     {
         var table = TableFormat.Create("request", "in flight", "p50 ms", "p95", "p99", "entities/s", "requests", "throttled")
             .AlignRight(1, 2, 3, 4, 5, 6, 7);
-        foreach (var result in results)
-        {
-            table.AddRow(
-                Describe(result.Cell), TableFormat.Number(result.Cell.InFlight), Time(result.Times.P50), Time(result.Times.P95),
-                Time(result.Times.P99), TableFormat.Rate(result.EntitiesPerSecond), TableFormat.Number(result.Requests),
-                result.Throttled == 0 ? "" : TableFormat.Number(result.Throttled));
-        }
+        table.AddRows(results, result =>
+        [
+            Describe(result.Cell), TableFormat.Number(result.Cell.InFlight), Time(result.Times.P50), Time(result.Times.P95),
+            Time(result.Times.P99), TableFormat.Rate(result.EntitiesPerSecond), TableFormat.Number(result.Requests),
+            result.Throttled == 0 ? "" : TableFormat.Number(result.Throttled),
+        ]);
         screen.Show($"{Describe(new BenchCell(BenchOperation.Insert, BenchPlan.MaxRows, BenchPlan.Many, 1))}: transactions of "
             + $"{BenchPlan.MaxRows} rows, {BenchPlan.Many} partitions");
         screen.Show(table);
@@ -28,19 +27,11 @@ internal static class BenchView
     public static void ShowFindings(
         Screen screen, IReadOnlyList<BenchAdvice> advice, IReadOnlyList<BenchComparison> comparison)
     {
-        var compared = TableFormat.Create("observation", "published", "measured", "verdict");
-        foreach (var one in comparison)
-            compared.AddRow(one.What, one.Published, one.Measured, one.Verdict);
+        var compared = TableFormat.Create("observation", "published", "measured", "verdict")
+            .AddRows(comparison, one => [one.What, one.Published, one.Measured, one.Verdict]);
         screen.Show(compared);
-        if (advice.Count == 0)
-        {
-            screen.Show("No advice follows: too little was measured.");
-            return;
-        }
-        var settings = TableFormat.Create("advice", "reason");
-        foreach (var one in advice)
-            settings.AddRow(one.Setting, one.Reason);
-        screen.Show(settings);
+        var settings = TableFormat.Create("advice", "reason").AddRows(advice, one => [one.Setting, one.Reason]);
+        screen.Show(settings, ifEmpty: "No advice follows: too little was measured.");
     }
 
     private static string Time(double milliseconds) =>

@@ -25,6 +25,8 @@ internal sealed class FittingTable : Renderable
             _table.AddColumn(new TableColumn(new Text(heading, new Style(decoration: Decoration.Bold))));
     }
 
+    public bool HasRows => _rows.Count > 0;
+
     public FittingTable AlignRight(params ReadOnlySpan<int> columns)
     {
         foreach (var column in columns)
@@ -40,6 +42,13 @@ internal sealed class FittingTable : Renderable
     }
 
     public void AddRow(params IEnumerable<string> cells) => AddRow([.. cells.Select(cell => new Text(cell))]);
+
+    public FittingTable AddRows<T>(IEnumerable<T> items, Func<T, IEnumerable<string>> cells)
+    {
+        foreach (var item in items)
+            AddRow(cells(item));
+        return this;
+    }
 
     protected override Measurement Measure(RenderOptions options, int maxWidth) => new(1, maxWidth);
 

@@ -59,6 +59,14 @@ internal sealed class Screen
 
     public void Show(IRenderable result) => Results.Write(result);
 
+    public void Show(FittingTable table, string ifEmpty)
+    {
+        if (table.HasRows)
+            Show(table);
+        else
+            Show(ifEmpty);
+    }
+
     public void Show(string line) => Results.Profile.Out.Writer.WriteLine(TerminalText.Clean(line));
 
     public void ShowJson<T>(T document)

@@ -39,8 +39,8 @@ internal static class StatusLines
         }
         foreach (var load in loads.Where(load => load.Notifications.Failed > 0))
         {
-            yield return Warning($"load {load.Id} of {load.Breach}: {CountWere(load.Notifications.Failed, "mail")} refused; list them: "
-                + $"hibp mail refused {load.Breach}");
+            var mails = $"{TableFormat.Count(load.Notifications.Failed, "mail")} {(load.Notifications.Failed == 1 ? "was" : "were")}";
+            yield return Warning($"load {load.Id} of {load.Breach}: {mails} refused; list them: hibp mail refused {load.Breach}");
         }
         foreach (var removal in picture.Removals)
         {
@@ -103,7 +103,4 @@ internal static class StatusLines
             yield return calls.Abandoned > 0 ? Error(line) : Note(line);
         }
     }
-
-    private static string CountWere(int count, string what) =>
-        $"{TableFormat.Count(count, what)} {(count == 1 ? "was" : "were")}";
 }

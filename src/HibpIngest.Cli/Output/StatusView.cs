@@ -16,15 +16,12 @@ internal static class StatusView
         else
             parts.Add(Loads(picture, now, mailsPerSecond, moves));
         if (left > 0)
-            parts.Add(new Text($"{Count(left, "older load")} not shown: hibp status --all\n"));
+            parts.Add(new Text($"{TableFormat.Count(left, "older load")} {(left == 1 ? "is" : "are")} not shown: hibp status --all\n"));
         parts.AddRange(StatusLines.Of(picture, now, showsJournal).Select(line => new Text($"{line.Text}\n", new Style(Colour(line.Kind)))));
         parts.Add(picture.Queues.Count > 0 ? Queues(picture.Queues) : new Text("The queues are empty.\n"));
         parts.Add(HostsView.Hosts(picture.Hosts, now));
         return new Rows(parts);
     }
-
-    private static string Count(int count, string what) =>
-        $"{TableFormat.Count(count, what)} {(count == 1 ? "is" : "are")}";
 
     private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {

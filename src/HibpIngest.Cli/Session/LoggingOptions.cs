@@ -45,11 +45,7 @@ internal static class LoggingOptions
     {
         if (variables[variable] is not string value || string.IsNullOrWhiteSpace(value))
             return null;
-        // Matches names only: enum parsing would also accept numbers.
-        var name = Enum.GetNames<T>().FirstOrDefault(name => name.Equals(value.Trim(), StringComparison.OrdinalIgnoreCase));
-        return name is null
-            ? throw new BadInputException(
-                $"{variable}: expected {string.Join(" or ", Enum.GetNames<T>()).ToLowerInvariant()}, found '{value}'")
-            : Enum.Parse<T>(name);
+        return EnumNames.TryParse<T>(value.Trim(), out var named) ? named
+            : throw new BadInputException($"{variable}: expected {EnumNames.Join<T>(" or ")}, found '{value}'");
     }
 }
