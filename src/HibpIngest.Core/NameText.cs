@@ -15,18 +15,13 @@ public static partial class NameText
         foreach (var rune in name.EnumerateRunes())
         {
             // Control characters break lines and terminals; format characters reorder what a reader sees, or hide in an address.
-            switch (Rune.GetUnicodeCategory(rune))
+            seen.Append(Rune.GetUnicodeCategory(rune) switch
             {
-                case UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.Surrogate or UnicodeCategory.OtherNotAssigned
-                    or UnicodeCategory.PrivateUse:
-                    continue;
-                case UnicodeCategory.SpaceSeparator or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator:
-                    seen.Append(' ');
-                    continue;
-                default:
-                    seen.Append(rune.ToString());
-                    continue;
-            }
+                UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.Surrogate or UnicodeCategory.OtherNotAssigned
+                    or UnicodeCategory.PrivateUse => "",
+                UnicodeCategory.SpaceSeparator or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator => " ",
+                _ => rune.ToString(),
+            });
         }
         return At().Replace(seen.ToString(), "@");
     }

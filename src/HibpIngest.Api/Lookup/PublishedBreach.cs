@@ -18,9 +18,7 @@ public sealed class PublishedBreach
     {
         Model = model,
         Json = ReadyContent.Of(JsonSerializer.SerializeToUtf8Bytes(model, CatalogueJson.Default.PublicBreach)),
-        NameJson = JsonSerializer.SerializeToUtf8Bytes(new Truncated(model.Name)),
+        NameJson = JsonSerializer.SerializeToUtf8Bytes(new { model.Name }),
         Ordinal = ordinal,
     };
-
-    private sealed record Truncated(string Name);
 }

@@ -16,10 +16,10 @@ internal sealed class PageEndpoints(
         Map(routes, "/", "search", SearchAsync);
         Map(routes, "/breaches", "breaches", BreachesAsync);
         Map(routes, "/breach/{name}", "breach", BreachAsync);
-        Map(routes, "/privacy", "privacy", PrivacyAsync);
+        Map(routes, "/privacy", "privacy", (HttpContext context) => pages.WriteAsync<PrivacyPage>(context, []));
         Map(routes, "/breaches.atom", "feed", FeedAsync);
         Map(routes, "/robots.txt", "robots", Robots);
-        Map(routes, "/assets/{file}", "asset", Asset);
+        Map(routes, "/assets/{file}", "asset", (HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context)));
     }
 
     private static void Map(ApiRoutes routes, string template, string name, Delegate handler) =>
@@ -55,8 +55,6 @@ internal sealed class PageEndpoints(
         else
             await pages.WriteAsync<NotFoundPage>(context, [], StatusCodes.Status404NotFound);
     }
-
-    private Task PrivacyAsync(HttpContext context) => pages.WriteAsync<PrivacyPage>(context, []);
 
     /// <summary>Writes the breaches that were added last as an Atom feed (RFC 4287).</summary>
     private async Task FeedAsync(HttpContext context, CancellationToken cancellationToken)
@@ -111,8 +109,6 @@ internal sealed class PageEndpoints(
 
     // Search results, domain pages and API responses must not be indexed.
     private static IResult Robots() => Results.Text("User-agent: *\nDisallow: /search/\nDisallow: /domains/\nDisallow: /api/\n");
-
-    private static Task Asset(HttpContext context) => PageAssets.WriteAsync(context, ApiRoute.ParameterOf(context));
 
     private string SiteName => options.Web.ServiceName ?? PageText.Get("Site.Name");
 

@@ -79,9 +79,7 @@ internal sealed class DatabaseRestoredCommand : HibpCommand
         // The new loads have ids above all that were assigned before.
         var files = (await database.ListLoadsAsync(null, cancellationToken)).Where(load => load.Id.Value > moved!.Ids.Load)
             .Select(load => load.Blob.Name).Order(StringComparer.Ordinal).ToList();
-        var subscriptions = 0L;
-        await foreach (var _ in database.ListSubscribersAsync(cancellationToken))
-            subscriptions++;
+        var subscriptions = await database.ListSubscribersAsync(cancellationToken).LongCountAsync(cancellationToken);
         return (
             new RestoredDocument(
                 database.DisplayName, moved!.Ids.Load, moved.Ids.Mark, moved.Loads, subscriptions, moved.Missing, moved.Log,

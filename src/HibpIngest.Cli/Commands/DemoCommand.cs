@@ -168,9 +168,7 @@ internal sealed class DemoCommand : HibpCommand
             : await LookUpAsync(session, settings, account, cancellationToken);
         var subscribers = new List<DemoSubscriber>();
         foreach (var address in subscribed)
-        {
             subscribers.Add(new DemoSubscriber(address, await IsNotifiedAsync(database, load, address, cancellationToken)));
-        }
         if (screen.TryShowJson(
             () => Document(load, total) with { Subscribed = subscribers, Found = [.. found.Select(breach => breach.Name)] }))
             return;

@@ -200,16 +200,12 @@ internal sealed class LayoutRebuildCommand : HibpCommand
         };
     }
 
-    private static List<int> ReadAccounts(string list)
-    {
-        var accounts = new List<int>();
-        foreach (var number in list.Split(',', StringSplitOptions.TrimEntries))
-        {
-            accounts.Add(int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out var account) ? account
-                : throw new WrongUsageException($"--accounts: expected numbers of storage accounts, as in 1,2,3, found '{list}'"));
-        }
-        return accounts;
-    }
+    private static List<int> ReadAccounts(string list) =>
+    [
+        .. list.Split(',', StringSplitOptions.TrimEntries).Select(number =>
+            int.TryParse(number, NumberStyles.None, CultureInfo.InvariantCulture, out var account) ? account
+            : throw new WrongUsageException($"--accounts: expected numbers of storage accounts, as in 1,2,3, found '{list}'")),
+    ];
 
     private static Dictionary<string, int> ReadSpread(string[] spread)
     {

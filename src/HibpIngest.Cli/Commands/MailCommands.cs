@@ -152,9 +152,8 @@ internal sealed class MailReleaseCommand : HibpCommand
         var operations = services.GetRequiredService<MailOperations>();
         if (session.Parsed.GetValue(_dryRun))
         {
-            var lines = new List<PreviewLine>();
-            await foreach (var notification in operations.PreviewAsync(breach.Name, cancellationToken))
-                lines.Add(new PreviewLine(notification.Email, notification.Domain, notification.Accounts));
+            var lines = await operations.PreviewAsync(breach.Name, cancellationToken)
+                .Select(one => new PreviewLine(one.Email, one.Domain, one.Accounts)).ToListAsync(cancellationToken);
             session.Screen.Say("counting the accounts that clients watch");
             var calls = await services.GetRequiredService<PreviewCalls>().RunAsync(breach.Name, cancellationToken);
             if (!session.Screen.TryShowJson(() => new PreviewDocument(breach.Name, lines)

@@ -72,19 +72,15 @@ internal sealed record StatusPicture(
         IBreachBlobs blobs, IWorkRegister register, IReadOnlyList<Load> loads, CancellationToken cancellationToken)
     {
         var taken = loads.Select(load => load.Blob).ToHashSet();
-        var waiting = new List<BreachBlob>();
         try
         {
             // Only blobs without a load, which are few, need their receipt checked.
-            await foreach (var blob in blobs.ListDropsAsync(cancellationToken))
-            {
-                if (!taken.Contains(blob.Version) && !await register.HasReceiptAsync(blob.Version, cancellationToken))
-                    waiting.Add(blob);
-            }
+            return await blobs.ListDropsAsync(cancellationToken).Where(blob => !taken.Contains(blob.Version))
+                .Where(async (blob, token) => !await register.HasReceiptAsync(blob.Version, token)).ToListAsync(cancellationToken);
         }
         catch (StoreMissingException)
         {
+            return [];
         }
-        return waiting;
     }
 }

@@ -29,9 +29,8 @@ public static partial class BreachName
     {
         var folder = blob[..(blob.LastIndexOf('/') + 1)];
         var stem = Stem(blob);
-        return TrailingNumber().IsMatch(stem)
-            ? [$"{folder}{stem}{BreachFiles.Json}", $"{folder}{TrailingNumber().Replace(stem, "")}{BreachFiles.Json}"]
-            : [$"{folder}{stem}{BreachFiles.Json}"];
+        string[] stems = [stem, TrailingNumber().Replace(stem, "")];
+        return [.. stems.Distinct().Select(name => $"{folder}{name}{BreachFiles.Json}")];
     }
 
     /// <summary>

@@ -26,11 +26,8 @@ internal static class ReleaseNaming
         var known = new List<(string Name, DateTimeOffset Since, HashMode Mode)>();
         foreach (var release in await releases.ListAsync(cancellationToken))
             known.AddRange(release.Parts.Select(part => (release.Name, release.CreatedAt, part.Mode)));
-        await foreach (var plan in plans.ListAsync(cancellationToken))
-        {
-            if (plan.State != ImportState.Ended)
-                known.Add((plan.Release, plan.PlannedAt, plan.Mode));
-        }
+        await foreach (var plan in plans.ListAsync(cancellationToken).Where(plan => plan.State != ImportState.Ended))
+            known.Add((plan.Release, plan.PlannedAt, plan.Mode));
         return known;
     }
 

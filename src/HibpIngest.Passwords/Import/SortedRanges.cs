@@ -23,7 +23,7 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
         int firstBucket, int buckets, Func<int, ReadOnlyMemory<HashCount>, CancellationToken, ValueTask> each, CancellationToken token)
     {
         using var stop = CancellationTokenSource.CreateLinkedTokenSource(token);
-        var ahead = new Queue<Sorting>();
+        var ahead = new Queue<(HashCount[] Slot, Task<int> Rows)>();
         var (next, end) = (firstBucket, firstBucket + buckets);
         try
         {
@@ -41,7 +41,7 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
                     if (slot is null)
                         break;
                     var bucket = next++;
-                    ahead.Enqueue(new Sorting(slot, Task.Run(() => Sort(bucket, slot, stop.Token), CancellationToken.None)));
+                    ahead.Enqueue((slot, Task.Run(() => Sort(bucket, slot, stop.Token), CancellationToken.None)));
                 }
                 if (!ahead.TryPeek(out var first))
                     return;
@@ -104,8 +104,6 @@ internal sealed class SortedRanges(SafeFileHandle spool, long spoolLength, Spool
             }
         }
     }
-
-    private readonly record struct Sorting(HashCount[] Slot, Task<int> Rows);
 }
 
 /// <summary>Equal arrays that buckets are sorted in, allocated when first needed; a larger bucket is read in pieces.</summary>

@@ -93,17 +93,15 @@ public sealed class MergeCatalogue(ICatalogue catalogue, ICatalogueBlobs blobs)
 
     private async Task<long> FindVersionAsync(CancellationToken cancellationToken)
     {
-        var newest = 0L;
         try
         {
-            await foreach (var entry in blobs.ListAsync("", cancellationToken))
-                newest = Math.Max(newest, entry.Version);
+            return await blobs.ListAsync("", cancellationToken).Select(entry => entry.Version).DefaultIfEmpty()
+                .MaxAsync(cancellationToken: cancellationToken);
         }
         catch (StoreMissingException)
         {
-            // Without a container there is no catalogue.
+            return 0; // without a container there is no catalogue
         }
-        return newest;
     }
 
     /// <summary>A missing or unreadable list reads as empty: breaches that aren't known to have been shown are hidden.</summary>

@@ -141,18 +141,17 @@ public sealed partial class PublishCatalogue(
 
     private async Task<Dictionary<string, CatalogueEntry>> ListAsync(CancellationToken cancellationToken)
     {
-        var there = new Dictionary<string, CatalogueEntry>();
         try
         {
-            await foreach (var entry in blobs.ListAsync("", cancellationToken))
-                there[entry.Name] = entry;
+            return await blobs.ListAsync("", cancellationToken)
+                .ToDictionaryAsync(entry => entry.Name, cancellationToken: cancellationToken);
         }
         catch (StoreMissingException)
         {
             // A store from a version without a catalogue, before its host has started.
             await blobs.CreateAsync(cancellationToken);
+            return [];
         }
-        return there;
     }
 
     private static IEnumerable<CatalogueEntry> Stale(
@@ -169,9 +168,8 @@ public sealed partial class PublishCatalogue(
     private async Task<IReadOnlySet<string>> WriteLogosAsync(
         Round round, IReadOnlyList<CatalogueBreach> listed, CancellationToken cancellationToken)
     {
-        var images = new Dictionary<string, BreachBlob>();
-        await foreach (var image in dropped.ListImagesAsync(cancellationToken))
-            images[image.Version.Name] = image;
+        var images = await dropped.ListImagesAsync(cancellationToken)
+            .ToDictionaryAsync(image => image.Version.Name, cancellationToken: cancellationToken);
         var logos = new HashSet<string>(StringComparer.Ordinal);
         foreach (var breach in listed)
         {

@@ -97,13 +97,10 @@ public sealed partial class WriteJournal(
 
     private async Task DeleteRemovedAsync(LoadId load, CancellationToken cancellationToken)
     {
-        var removed = new List<string>();
-        await foreach (var blob in blobs.ListAsync(JournalNames.Folders(load), cancellationToken))
-        {
-            if (JournalNames.FolderOf(blob.Name) is { } folder && blob.Name == folder + JournalNames.Removed)
-                removed.Add(folder);
-        }
-        foreach (var folder in removed)
+        var folders = await blobs.ListAsync(JournalNames.Folders(load), cancellationToken)
+            .Where(blob => blob.Name == JournalNames.FolderOf(blob.Name) + JournalNames.Removed)
+            .Select(blob => JournalNames.FolderOf(blob.Name)!).ToListAsync(cancellationToken);
+        foreach (var folder in folders)
             await DeleteAsync(blobs, folder, cancellationToken);
     }
 

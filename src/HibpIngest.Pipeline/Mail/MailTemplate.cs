@@ -8,18 +8,11 @@ namespace HibpIngest.Pipeline.Mail;
 /// and once for each item of a list, as <c>{{.}}</c>. In HTML every value is encoded. A name without a value is an error, so that no mail
 /// is sent with a misspelt one.
 /// </summary>
-internal sealed partial class MailTemplate
+internal sealed partial class MailTemplate(string text, bool html)
 {
-    private readonly string _text;
-    private readonly bool _html;
+    // A tag that is alone on its line is removed together with the line.
+    private readonly string _text = LoneTag().Replace(text.ReplaceLineEndings("\n"), "${tag}");
     private string? _file;
-
-    private MailTemplate(string text, bool html)
-    {
-        // A tag that is alone on its line is removed together with the line.
-        _text = LoneTag().Replace(text.ReplaceLineEndings("\n"), "${tag}");
-        _html = html;
-    }
 
     public static MailTemplate Load(string file)
     {
@@ -31,8 +24,6 @@ internal sealed partial class MailTemplate
 
     public static MailTemplate LoadFile(string path) =>
         new(File.ReadAllText(path), path.EndsWith(".html", StringComparison.Ordinal)) { _file = Path.GetFileName(path) };
-
-    public static MailTemplate Parse(string text, bool html) => new(text, html);
 
     /// <summary>Values are string, bool or a list of strings; null is an empty text. Tags in values stay.</summary>
     public string Render(IReadOnlyDictionary<string, object?> values)
@@ -99,7 +90,7 @@ internal sealed partial class MailTemplate
         values.TryGetValue(name, out var value)
         ? value : throw new InvalidOperationException($"the template uses '{name}', which has no value");
 
-    private string Encode(string value) => _html ? WebUtility.HtmlEncode(value) : value;
+    private string Encode(string value) => html ? WebUtility.HtmlEncode(value) : value;
 
     [GeneratedRegex(
         @"^[ \t]*(?<tag>\{\{[#/]\w+\}\})[ \t]*\n", RegexOptions.Multiline | RegexOptions.CultureInvariant, matchTimeoutMilliseconds: 1000)]

@@ -20,7 +20,7 @@ public sealed partial class SqlServerBreachDatabase
         var load = order.Load;
         if (batch.Count == 0)
             throw new ArgumentException("a batch is never empty", nameof(batch));
-        var rows = Math.Min(PieceRows(load), batch.Count);
+        var rows = Math.Min(_pieces is { } pieces && pieces.Load == load ? pieces.Rows : _options.CopyRows, batch.Count);
         while (true)
         {
             try
@@ -152,8 +152,6 @@ public sealed partial class SqlServerBreachDatabase
             throw new CopyTimeoutException(failure.Reported);
         }
     }
-
-    private int PieceRows(LoadId load) => _pieces is { } pieces && pieces.Load == load ? pieces.Rows : _options.CopyRows;
 
     /// <summary>A load after its checkpoint was advanced: its slices and batches including this one, and its mark.</summary>
     private sealed record Advanced(int Slices, int Batches, int Mark);

@@ -40,7 +40,7 @@ public sealed class MailTextTests
     [Fact]
     public void Template_renders_sections_lists_and_encoded_values()
     {
-        var template = MailTemplate.Parse("<p>{{name}}</p>\n{{#yes}}\nyes "
+        var template = new MailTemplate("<p>{{name}}</p>\n{{#yes}}\nyes "
             + "{{name}}\n{{/yes}}\n{{#no}}\nno\n{{/no}}\n{{#text}}\n[{{text}}]\n{{/text}}\n{{#empty}}\nempty\n{{/empty}}\n"
             + "<ul>{{#items}}<li>{{.}}</li>{{/items}}</ul>", html: true);
 
@@ -60,7 +60,7 @@ public sealed class MailTextTests
 
     [Fact]
     public void Text_template_encodes_nothing() =>
-        Assert.Equal("<a> & b", MailTemplate.Parse("{{x}}", html: false).Render(new Dictionary<string, object?> { ["x"] = "<a> & b" }));
+        Assert.Equal("<a> & b", new MailTemplate("{{x}}", html: false).Render(new Dictionary<string, object?> { ["x"] = "<a> & b" }));
 
     [Theory]
     [InlineData("{{unknown}}")]
@@ -69,7 +69,7 @@ public sealed class MailTextTests
     [InlineData("{{#x}}never closed")]
     public void Invalid_template_throws(string template) =>
         Assert.Throws<InvalidOperationException>(
-            () => MailTemplate.Parse(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
+            () => new MailTemplate(template, html: false).Render(new Dictionary<string, object?> { ["x"] = "y" }));
 
     [Theory]
     [InlineData("a=b", "a=3Db\r\n")]
