@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Archives;
 
 /// <summary>Reads a zip forward by its local headers. Refuses a stored or encrypted entry whose size follows the data.</summary>

@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Archives;
 
 /// <summary>A header block of a tar (POSIX.1-1988 ustar, with the extensions of GNU tar and pax).</summary>

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Archives;
 
 /// <summary>PKWARE's traditional encryption (APPNOTE 6.1): weak, but still what `zip -e` produces.</summary>

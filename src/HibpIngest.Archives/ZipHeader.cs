@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Archives;
 
 /// <summary>A local or central header of an entry (APPNOTE 4.3.7, 4.3.12). Untrusted until the entry has been read to its end.</summary>

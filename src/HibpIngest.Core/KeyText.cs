@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest;
 
 /// <summary>Keys as settings and files hold them: random bytes in base64.</summary>

@@ -1,7 +1,5 @@
 using System.Buffers;
-using System.Buffers.Binary;
 using System.Buffers.Text;
-using System.Security.Cryptography;
 
 namespace HibpIngest;
 

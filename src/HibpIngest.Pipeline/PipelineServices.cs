@@ -1,17 +1,13 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Matching;
 using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
 using HibpIngest.Pipeline.Sweeping;
-using HibpIngest.Pipeline.Upsert;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Pipeline;

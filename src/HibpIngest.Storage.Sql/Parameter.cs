@@ -1,5 +1,4 @@
 using System.Data;
-using System.Security.Cryptography;
 
 namespace HibpIngest.Storage.Sql;
 

@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Api.AccessLog;
 
 /// <summary>Records that are written with one append: a frame being built. Accessed under the log's lock, or by its writer alone.</summary>

@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Api.AccessLog;
 
 public static class AccessLogReader

@@ -1,6 +1,4 @@
-using System.Buffers.Binary;
 using System.Buffers.Text;
-using System.Security.Cryptography;
 
 namespace HibpIngest.Api.Pages;
 

@@ -1,5 +1,4 @@
 using System.Collections.Frozen;
-using System.Security.Cryptography;
 
 namespace HibpIngest.Api.Pages;
 

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Api.Pages;
 
 /// <summary>Signs tickets and sessions that a browser sends back, with HIBP_TICKET_KEY or else a key of this process.</summary>

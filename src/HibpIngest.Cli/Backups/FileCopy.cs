@@ -1,5 +1,4 @@
 using System.Buffers;
-using System.Security.Cryptography;
 using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Cli.Backups;

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.TableBench;
 using HibpIngest.Storage.Azure;

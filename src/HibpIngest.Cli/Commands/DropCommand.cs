@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using System.Text.Json.Nodes;
 using HibpIngest.Archives;
 using HibpIngest.Pipeline.Messaging;

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Cli.Emulator;
 
 // The folder is named by the files' content: two versions of this program don't overwrite each other's.

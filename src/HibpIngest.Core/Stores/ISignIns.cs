@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Stores;
 
 /// <summary>The links by which owners of domains sign in. Errors are those of <see cref="IBreachDatabase"/>.</summary>

@@ -1,6 +1,4 @@
-using System.Buffers.Binary;
 using System.Diagnostics;
-using System.Security.Cryptography;
 
 namespace HibpIngest.Telemetry;
 

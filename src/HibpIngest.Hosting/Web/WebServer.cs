@@ -1,5 +1,4 @@
 using System.Net;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Api;
 using HibpIngest.Api.Settings;

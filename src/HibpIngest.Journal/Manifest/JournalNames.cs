@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Journal.Manifest;
 
 /// <summary>Names of the journal's blobs (docs/journal.md): one folder per load.</summary>

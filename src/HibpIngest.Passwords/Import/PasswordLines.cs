@@ -1,6 +1,5 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Runtime.InteropServices;
-using System.Security.Cryptography;
 using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Passwords.Import;

@@ -1,4 +1,3 @@
-using System.Buffers.Binary;
 using System.IO.Hashing;
 
 namespace HibpIngest.Passwords.Releases;

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>Finds the prefixes of a slice that clients watch, and writes each client's list of calls, encrypted.</summary>

@@ -1,4 +1,3 @@
-using System.Buffers.Binary;
 using System.Collections.Concurrent;
 
 namespace HibpIngest.Pipeline.Callbacks;

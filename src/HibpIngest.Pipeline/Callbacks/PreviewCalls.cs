@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Callbacks;
 
 /// <summary>Estimates the calls that a breach causes, before the first call, by looking through its slices as the stage does.</summary>

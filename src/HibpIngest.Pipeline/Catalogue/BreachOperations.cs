@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>An operator's changes to a breach. Behind-exceptions mean that the change is made, but not published or journaled.</summary>

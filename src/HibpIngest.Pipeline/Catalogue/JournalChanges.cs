@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>Finishes an operator's change of a breach: writes its loads' journal documents and publishes the catalogue.</summary>

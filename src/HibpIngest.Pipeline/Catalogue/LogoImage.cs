@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace HibpIngest.Pipeline.Catalogue;
 
 /// <summary>Checks a logo: a PNG of limited size. It isn't decoded here; the limits bound the work of a browser that decodes it.</summary>

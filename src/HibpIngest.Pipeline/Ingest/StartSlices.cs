@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Upsert;
-
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>Starts the upserts of a load that is being copied.</summary>

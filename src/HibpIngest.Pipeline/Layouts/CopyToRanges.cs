@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Upsert;
 using Polly;
 
 namespace HibpIngest.Pipeline.Layouts;

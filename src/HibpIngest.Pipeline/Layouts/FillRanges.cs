@@ -1,5 +1,4 @@
 using System.Text.Json.Serialization;
-using HibpIngest.Pipeline.Setup;
 using Polly;
 
 namespace HibpIngest.Pipeline.Layouts;

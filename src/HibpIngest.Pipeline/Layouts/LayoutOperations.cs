@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Setup;
-
 namespace HibpIngest.Pipeline.Layouts;
 
 /// <summary>

@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
 using HibpIngest.Journal.Merge;
-using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Layouts;
 

@@ -1,6 +1,5 @@
 using System.Runtime.CompilerServices;
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Catalogue;
 
 namespace HibpIngest.Pipeline.Mail;
 

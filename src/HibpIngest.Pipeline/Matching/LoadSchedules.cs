@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Pipeline.Matching;

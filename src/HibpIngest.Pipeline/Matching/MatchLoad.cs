@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Pipeline.Matching;

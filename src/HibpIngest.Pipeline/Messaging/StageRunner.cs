@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Pipeline.Messaging;
 

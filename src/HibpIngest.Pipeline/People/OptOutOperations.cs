@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Subscribers;
-using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.People;
 

@@ -1,6 +1,4 @@
-using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Journal;
 
 namespace HibpIngest.Pipeline.Recovery;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Recovery;
 
 public sealed class PurgeLoad(IBreachDatabase database, JournalSchedule journal, VerifyJournal verify)

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.Recovery;

@@ -1,6 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-using HibpIngest.Pipeline.Setup;
-
 namespace HibpIngest.Pipeline.Recovery;
 
 /// <summary>Brings back what the journal has and a restored or empty database lacks.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Pipeline.Recovery;

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
-
 namespace HibpIngest.Pipeline.Recovery;
 
 public sealed class RequeueSlices(IBreachDatabase database, BreachLoads breachLoads, IWorkRegister register, PipelineMessages messages)

@@ -1,6 +1,5 @@
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;
-using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Recovery;
 

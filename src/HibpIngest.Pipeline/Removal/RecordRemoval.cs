@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>Records a removal in journal and register, which outlive a database: no restore brings the loads or files back.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
-
 namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>

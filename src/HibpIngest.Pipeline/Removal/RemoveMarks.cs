@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Layouts;
-using HibpIngest.Pipeline.Upsert;
 using Polly;
 
 namespace HibpIngest.Pipeline.Removal;

@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Pipeline.Removal;

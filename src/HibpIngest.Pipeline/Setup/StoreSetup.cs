@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Pipeline.Setup;

@@ -1,6 +1,5 @@
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Matching;
-using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Pipeline.Sweeping;
 

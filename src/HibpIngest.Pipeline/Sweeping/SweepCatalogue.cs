@@ -1,6 +1,3 @@
-using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Setup;
-
 namespace HibpIngest.Pipeline.Sweeping;
 
 /// <summary>

@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Pipeline.Sweeping;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Upsert;
 
 /// <summary>Begins attempts of slices: each under its own lease, with what it needs to read the rows and write the tables.</summary>

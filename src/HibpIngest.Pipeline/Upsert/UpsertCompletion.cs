@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Journal;
-
 namespace HibpIngest.Pipeline.Upsert;
 
 public sealed class UpsertCompletion(INotifications notifications, PipelineMessages messages, JournalSchedule journal, LoadReports reports)

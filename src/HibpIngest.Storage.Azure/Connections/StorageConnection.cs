@@ -1,5 +1,4 @@
 using System.Net;
-using System.Security.Cryptography;
 using System.Text.RegularExpressions;
 
 namespace HibpIngest.Storage.Azure.Connections;

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Storage.Azure.Tables;
 
 /// <summary>
