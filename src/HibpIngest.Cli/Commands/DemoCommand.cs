@@ -5,7 +5,6 @@ using HibpIngest.Cli.LocalHost;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Setup;

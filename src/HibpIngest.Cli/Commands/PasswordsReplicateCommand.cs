@@ -1,4 +1,3 @@
-using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 
 namespace HibpIngest.Cli.Commands;

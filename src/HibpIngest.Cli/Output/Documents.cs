@@ -2,7 +2,6 @@ using System.ComponentModel;
 using System.Text.Json.Serialization.Metadata;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Journal.Manifest;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;

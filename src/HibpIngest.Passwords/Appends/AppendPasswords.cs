@@ -1,5 +1,4 @@
 using System.Collections.Concurrent;
-using HibpIngest.Passwords.Import;
 
 namespace HibpIngest.Passwords.Appends;
 
