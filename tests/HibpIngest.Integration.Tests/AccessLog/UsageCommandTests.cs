@@ -6,40 +6,35 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>Tests the usage figures that an operator sees.</summary>
-public sealed class UsageCommandTests : IAsyncLifetime
+public sealed class UsageCommandTests : CommandTestBase
 {
     private const string Search = "/api/v3/breachedaccount/{account}";
     private const string Range = "/range/{prefix}";
     private static readonly CancellationToken None = CancellationToken.None;
     private static readonly DateTimeOffset Day = new(2026, 11, 22, 0, 0, 0, TimeSpan.Zero);
 
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
     private readonly string _hash = ApiKey.HashOf("00112233445566778899aabbccddeeff");
     private StorageAccount _account = null!;
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        await base.InitializeAsync();
+        _account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
     }
 
-    public Task DisposeAsync()
+    public override Task DisposeAsync()
     {
         _account.Dispose();
-        _folder.Dispose();
-        return Task.CompletedTask;
+        return base.DisposeAsync();
     }
 
     [Fact]
     public async Task Usage_without_counts_is_empty_over_24_hours()
     {
-        var shown = (await RunAsync("usage")).Succeeded();
-        Assert.Contains("No requests are counted for that time", shown.Output, StringComparison.Ordinal);
-        var report = (await RunAsync("usage", "--json")).Succeeded().Json;
-        Assert.Empty(report.GetProperty("lines").EnumerateArray());
-        Assert.Equal(0, report.GetProperty("total").GetProperty("requests").GetInt64());
+        (await RunAsync("usage")).Printed("No requests are counted for that time");
+        var report = await JsonAsync("usage");
+        Assert.Empty(report.List("lines"));
+        Assert.Equal(0, report.GetProperty("total").Number("requests"));
         var (from, to) = (report.GetProperty("from").GetDateTimeOffset(), report.GetProperty("to").GetDateTimeOffset());
         Assert.Equal((TimeSpan.FromHours(24), 0), (to - from, to.Minute));
         Assert.InRange(to, TimeProvider.System.GetUtcNow().AddMinutes(-1), TimeProvider.System.GetUtcNow().AddHours(1));
@@ -49,7 +44,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
     public async Task Usage_sums_rows_by_the_requested_dimension()
     {
         await FillAsync();
-        var shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23")).Succeeded();
+        var shown = (await OfDayAsync("route")).Succeeded();
         Assert.Contains("from 2026-11-22T00 to 2026-11-23T00, UTC", shown.Error, StringComparison.Ordinal);
         Assert.Equal(
             [
@@ -57,7 +52,7 @@ public sealed class UsageCommandTests : IAsyncLifetime
                 "total 1,014 0.39 % 1.5 ms 5,000.0 ms 2.0",
             ],
             Lines(shown.Output));
-        shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key")).Succeeded();
+        shown = (await OfDayAsync("key")).Succeeded();
         Assert.Equal(
             [
                 "key requests 5xx mean longest MiB", "website 1,000 0 % 1.0 ms 2.0 ms 2.0", "- 10 0 % 0.1 ms 0.1 ms 0.0",
@@ -72,28 +67,23 @@ public sealed class UsageCommandTests : IAsyncLifetime
     public async Task Usage_document_has_the_documented_shape()
     {
         await FillAsync();
-        var report = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", "key", "--json")).Succeeded().Json;
-        Assert.Equal(["from", "to", "by", "lines", "total"], Names(report));
-        Assert.Equal((Day, Day.AddDays(1), "key"), (
-            report.GetProperty("from").GetDateTimeOffset(), report.GetProperty("to").GetDateTimeOffset(),
-            report.GetProperty("by").GetString()));
+        var report = (await OfDayAsync("key", "--json")).Succeeded().Json;
+        Assert.Equal(
+            (Day, Day.AddDays(1), "key"),
+            (report.GetProperty("from").GetDateTimeOffset(), report.GetProperty("to").GetDateTimeOffset(), report.Text("by")));
         string[] counts = ["requests", "serverErrors", "bytes", "meanMicroseconds", "longestMicroseconds"];
-        var lines = report.GetProperty("lines").EnumerateArray().ToList();
+        var (lines, total) = (report.List("lines"), report.GetProperty("total"));
         Assert.Equal(["key", "name", .. counts], Names(lines[0]));
         Assert.Equal(["key", .. counts], Names(lines[1]));
-        Assert.Equal(counts, Names(report.GetProperty("total")));
+        Assert.Equal([_hash[..16], "-", "00ff00ff00ff00ff"], lines.Select(line => line.Text("key")));
+        Assert.Equal("website", lines[0].Text("name"));
         Assert.Equal(
-            [(_hash[..16], "website"), ("-", null), ("00ff00ff00ff00ff", null)],
-            lines.Select(line => (
-                line.GetProperty("key").GetString()!, line.TryGetProperty("name", out var name) ? name.GetString() : null)));
-        Assert.Equal((4, 4, 5_000_000), (Number(lines[2], "requests"), Number(lines[2], "serverErrors"),
-            Number(lines[2], "longestMicroseconds")));
-        Assert.Equal((1_014, 4, 2_097_157), (Number(report.GetProperty("total"), "requests"),
-            Number(report.GetProperty("total"), "serverErrors"), Number(report.GetProperty("total"), "bytes")));
+            (4, 4, 5_000_000), (lines[2].Number("requests"), lines[2].Number("serverErrors"), lines[2].Number("longestMicroseconds")));
+        Assert.Equal((1_014, 4, 2_097_157), (total.Number("requests"), total.Number("serverErrors"), total.Number("bytes")));
         foreach (var by in (string[])["route", "hour", "status"])
         {
-            report = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", by, "--json")).Succeeded().Json;
-            Assert.All(report.GetProperty("lines").EnumerateArray(), line => Assert.Equal([by, .. counts], Names(line)));
+            Assert.All(
+                (await OfDayAsync(by, "--json")).Succeeded().Json.List("lines"), line => Assert.Equal([by, .. counts], Names(line)));
         }
     }
 
@@ -102,16 +92,12 @@ public sealed class UsageCommandTests : IAsyncLifetime
     [InlineData("--from", "2026-11-22T24")]
     [InlineData("--from", "2026-11-22T10:30")]
     [InlineData("--to", "22.11.2026")]
-    public async Task Invalid_time_fails_with_one_line(string option, string time)
-    {
-        var line = (await RunAsync("usage", option, time)).FailedWithOneLine();
-        Assert.Contains($"{option}: expected an hour as 2026-11-22T10, or a day, found '{time}'", line, StringComparison.Ordinal);
-    }
+    public async Task Invalid_time_fails_with_one_line(string option, string time) => (await RunAsync("usage", option, time))
+        .FailedWith($"{option}: expected an hour as 2026-11-22T10, or a day, found '{time}'");
 
     [Fact]
-    public async Task From_must_be_before_to() => Assert.Contains(
-        "--from: expected a time before --to, found 2026-11-22T00 and 2026-11-22T00",
-        (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-22T00")).FailedWithOneLine(), StringComparison.Ordinal);
+    public async Task From_must_be_before_to() => (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-22T00"))
+        .FailedWith("--from: expected a time before --to, found 2026-11-22T00 and 2026-11-22T00");
 
     [Fact]
     public async Task Operator_endpoint_returns_the_same_report_as_the_command()
@@ -123,13 +109,12 @@ public sealed class UsageCommandTests : IAsyncLifetime
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         foreach (var by in Enum.GetNames<UsageBy>())
         {
-            var expected = await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", by.ToLowerInvariant(), "--json");
+            var expected = await OfDayAsync(by.ToLowerInvariant(), "--json");
             Assert.Equal(Compact(expected.Succeeded().Output), Compact(await GetAsync($"/usage?hours=24&by={by}")));
         }
         Assert.Equal(await GetAsync("/usage?hours=24&by=route"), await GetAsync("/usage"));
-        using var month = JsonDocument.Parse(await GetAsync("/usage?hours=744&by=hour"));
-        Assert.Equal((Day.AddDays(-30), 3), (
-            month.RootElement.GetProperty("from").GetDateTimeOffset(), month.RootElement.GetProperty("lines").GetArrayLength()));
+        var month = JsonElement.Parse(await GetAsync("/usage?hours=744&by=hour"));
+        Assert.Equal((Day.AddDays(-30), 3), (month.GetProperty("from").GetDateTimeOffset(), month.List("lines").Count));
         const string Hours = "hours: expected 1 to 744\n";
         const string By = "by: expected one of route, key, hour, status\n";
         foreach (var (query, words) in ((string, string)[])[
@@ -175,15 +160,14 @@ public sealed class UsageCommandTests : IAsyncLifetime
             LongestMicroseconds = longest,
         };
 
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
+    private Task<HibpResult> OfDayAsync(string by, params string[] further) =>
+        RunAsync(["usage", "--from", "2026-11-22", "--to", "2026-11-23", "--by", by, .. further]);
 
     private static IEnumerable<string> Lines(string output) => output.Split('\n')
         .Select(line => string.Join(' ', line.Split((char[])[' ', '│'], StringSplitOptions.RemoveEmptyEntries)))
         .Where(line => line.Any(char.IsAsciiLetterOrDigit));
 
-    private static string Compact(string json) => JsonSerializer.Serialize(JsonDocument.Parse(json).RootElement);
+    private static string Compact(string json) => JsonSerializer.Serialize(JsonElement.Parse(json));
 
     private static IEnumerable<string> Names(JsonElement element) => element.EnumerateObject().Select(property => property.Name);
-
-    private static int Number(JsonElement element, string name) => element.GetProperty(name).GetInt32();
 }

@@ -21,17 +21,15 @@ public sealed class BenchTablesTests : CommandTestBase
         Assert.Equal(
             run.Output.TrimEnd(),
             JsonSerializer.Serialize(JsonSerializer.Deserialize<BenchDocument>(run.Output, Shown.Options), Shown.Options));
-        using var document = JsonDocument.Parse(run.Output);
-        var measured = document.RootElement.GetProperty("measurements").EnumerateArray().ToList();
+        var measured = run.Json.List("measurements");
         Assert.Equal(64, measured.Count);
         Assert.All(measured, one =>
         {
-            Assert.Equal(2, one.GetProperty("requests").GetInt32());
-            Assert.Equal(2 * one.GetProperty("rows").GetInt32(), one.GetProperty("entities").GetInt32());
+            Assert.Equal((2, 2 * one.Number("rows")), (one.Number("requests"), one.Number("entities")));
             Assert.True(one.GetProperty("p50Milliseconds").GetDouble() > 0);
         });
-        Assert.False(document.RootElement.GetProperty("holdsStore").GetBoolean());
-        Assert.Equal(5, document.RootElement.GetProperty("comparison").GetArrayLength());
+        Assert.False(run.Json.Flag("holdsStore"));
+        Assert.Equal(5, run.Json.List("comparison").Count);
         Assert.Empty(Tables.Query());
         Assert.Equal([file], Directory.GetFiles(Folder.Path, "tables*"));
     }
@@ -52,11 +50,9 @@ public sealed class BenchTablesTests : CommandTestBase
     {
         foreach (var name in (string[])["hibpbench0123456789ab", "hibpbenchmarks", "other"])
             await Tables.CreateTableAsync(name);
-        Assert.Contains(
-            "1 table of killed runs deleted: hibpbench0123456789ab", (await RunAsync("bench", "tables", "--clean")).Succeeded().Output,
-            StringComparison.Ordinal);
+        (await RunAsync("bench", "tables", "--clean")).Printed("1 table of killed runs deleted: hibpbench0123456789ab");
         Assert.Equal(["hibpbenchmarks", "other"], Tables.Query().Select(table => table.Name).Order());
-        Assert.Contains("no tables", (await RunAsync("bench", "tables", "--clean")).Succeeded().Output, StringComparison.Ordinal);
+        (await RunAsync("bench", "tables", "--clean")).Printed("no tables");
     }
 
     [Fact]
@@ -69,9 +65,8 @@ public sealed class BenchTablesTests : CommandTestBase
         Assert.Contains("to run 'bench tables' without one, add --yes", refused.Error, StringComparison.Ordinal);
         Assert.Equal(2, (await RunAsync("bench", "tables", "--clean", "--seconds", "3")).ExitCode);
 
-        var run = (await RunAsync("bench", "tables", "--requests", "1", "--yes", "--advise")).Succeeded();
+        var run = (await RunAsync("bench", "tables", "--requests", "1", "--yes", "--advise")).Printed("HIBP_TRANSACTIONSINFLIGHT=");
         Assert.Contains("holds a store", run.Error, StringComparison.Ordinal);
-        Assert.Contains("HIBP_TRANSACTIONSINFLIGHT=", run.Output, StringComparison.Ordinal);
         Assert.Equal(before, Tables.Query().Select(table => table.Name));
     }
 }

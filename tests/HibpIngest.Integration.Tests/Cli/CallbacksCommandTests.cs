@@ -2,7 +2,6 @@ using HibpIngest.Pipeline.Mail;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>Tests the commands for callbacks, as a process.</summary>
 public sealed class CallbacksCommandTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -18,17 +17,14 @@ public sealed class CallbacksCommandTests
         await rig.DropAsync("X", 0, 100, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
 
-        var preview = (await RunAsync(rig, "notify", "X", "--dry-run", "--json")).Succeeded().Json.GetProperty("calls");
+        var preview = (await RunAsync(rig, "notify", "X", "--dry-run", "--json")).Succeeded().Json.List("calls");
         Assert.Equal(
-            ["Contoso 100 True 4", "Fabrikam 10 True 4"],
-            preview.EnumerateArray().Select(one =>
-                $"{one.GetProperty("client").GetString()} {one.GetProperty("calls")} {one.GetProperty("exact")} {one.GetProperty("cap")}"));
+            [("Contoso", 100, true, 4), ("Fabrikam", 10, true, 4)],
+            preview.Select(one => (one.Text("client"), one.Number("calls"), one.Flag("exact"), one.Number("cap"))));
         Assert.Equal(100 * 0.1 / 4, preview[0].GetProperty("seconds").GetDouble(), 0.01);
-        var said = (await RunAsync(rig, "notify", "X", "--dry-run")).Succeeded().Output;
-        Assert.Contains("110 calls would be made", said, StringComparison.Ordinal);
+        (await RunAsync(rig, "notify", "X", "--dry-run")).Printed("110 calls would be made");
         Assert.Empty(rig.Caller.Calls);
-        Assert.Contains(
-            "There are no callbacks yet", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
+        (await RunAsync(rig, "callbacks", "list")).Printed("There are no callbacks yet");
 
         // One client rejects everything for three days, the other accepts everything.
         rig.Caller.Answer = call => Task.FromResult(
@@ -42,31 +38,21 @@ public sealed class CallbacksCommandTests
             await rig.SweepAsync();
         }
         Assert.Equal((0, 100), await ContosoFiguresAsync(rig, "open", "dead"));
-        var list = (await RunAsync(rig, "callbacks", "list")).Succeeded().Output;
-        Assert.Contains("it answered 500", list, StringComparison.Ordinal);
-        var status = (await RunAsync(rig, "status", "--json")).Succeeded().Json.GetProperty("loads")[0].GetProperty("calls");
-        Assert.Equal(
-            (110, 10, 100),
-            (status.GetProperty("calls").GetInt32(), status.GetProperty("answered").GetInt32(), status.GetProperty("dead").GetInt32()));
-        Assert.Contains(
-            "100 abandoned (hibp callbacks list)", (await RunAsync(rig, "status")).Succeeded().Output, StringComparison.Ordinal);
+        (await RunAsync(rig, "callbacks", "list")).Printed("it answered 500");
+        var status = (await RunAsync(rig, "status", "--json")).Succeeded().Json.List("loads")[0].GetProperty("calls");
+        Assert.Equal((110, 10, 100), (status.Number("calls"), status.Number("answered"), status.Number("dead")));
+        (await RunAsync(rig, "status")).Printed("100 abandoned (hibp callbacks list)");
 
-        Assert.Equal(
-            100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.GetProperty("calls").GetInt32());
+        Assert.Equal(100, (await RunAsync(rig, "callbacks", "retry", "contoso", "--json")).Succeeded().Json.Number("calls"));
         Assert.Equal((100, 0), await ContosoFiguresAsync(rig, "open", "dead"));
-        Assert.Contains(
-            "There are no calls to retry", (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Succeeded().Output,
-            StringComparison.Ordinal);
+        (await RunAsync(rig, "callbacks", "retry", "--breach", "x")).Printed("There are no calls to retry");
 
         var unasked = await RunAsync(rig, "callbacks", "drop", "Contoso");
         Assert.Equal(2, unasked.ExitCode);
         Assert.Contains("--yes", unasked.Error, StringComparison.Ordinal);
-        Assert.Equal(0, (await RunAsync(rig, "callbacks", "drop", "Contoso", "--yes", "--json")).Succeeded().Json
-            .GetProperty("calls").GetInt32());
+        Assert.Equal(0, (await RunAsync(rig, "callbacks", "drop", "Contoso", "--yes", "--json")).Succeeded().Json.Number("calls"));
         Assert.Equal((100, 0), await ContosoFiguresAsync(rig, "open", "dead"));
-        Assert.Contains(
-            "100 calls are dropped", (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes"))
-            .Succeeded().Output, StringComparison.Ordinal);
+        (await RunAsync(rig, "callbacks", "drop", "Contoso", "--breach", "X", "--open", "--yes")).Printed("100 calls are dropped");
         Assert.Equal((0, 100), await ContosoFiguresAsync(rig, "open", "dropped"));
         await rig.SettleAsync();
         Assert.DoesNotContain(rig.Caller.Taken, call => call.Url.Contains("contoso", StringComparison.OrdinalIgnoreCase));
@@ -76,11 +62,8 @@ public sealed class CallbacksCommandTests
     public async Task Unknown_client_or_breach_fails_with_one_line()
     {
         await using var rig = await CallRig.StartAsync();
-        Assert.Contains(
-            "hibp clients list", (await RunAsync(rig, "callbacks", "retry", "Nobody")).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains(
-            "there is no breach 'Nothing'", (await RunAsync(rig, "callbacks", "drop", "--breach", "Nothing", "--yes")).FailedWithOneLine(),
-            StringComparison.Ordinal);
+        (await RunAsync(rig, "callbacks", "retry", "Nobody")).FailedWith("hibp clients list");
+        (await RunAsync(rig, "callbacks", "drop", "--breach", "Nothing", "--yes")).FailedWith("there is no breach 'Nothing'");
     }
 
     [Fact]
@@ -95,9 +78,8 @@ public sealed class CallbacksCommandTests
         Assert.Equal(30, (await rig.CallsAsync(1)).Abandoned);
         await rig.NewClientOperations().RemoveAsync("Contoso", None);
         var number = $"{client.Client.Number}";
-        Assert.Contains($"{number} (removed)", (await RunAsync(rig, "callbacks", "list")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Equal(30, (await RunAsync(rig, "callbacks", "drop", number, "--yes", "--json")).Succeeded().Json
-            .GetProperty("calls").GetInt32());
+        (await RunAsync(rig, "callbacks", "list")).Printed($"{number} (removed)");
+        Assert.Equal(30, (await RunAsync(rig, "callbacks", "drop", number, "--yes", "--json")).Succeeded().Json.Number("calls"));
         Assert.Equal(0, (await rig.CallsAsync(1)).Abandoned);
     }
 
@@ -114,16 +96,16 @@ public sealed class CallbacksCommandTests
     }
 
     private static async Task<string?> ClientsCheckAsync(CallRig rig, string? secretKey) =>
-        (await RunWithKeyAsync(rig, secretKey, "doctor", "--json")).Json.GetProperty("checks").EnumerateArray()
-            .Single(check => check.GetProperty("check").GetString() == "clients").GetProperty("state").GetString();
+        (await RunWithKeyAsync(rig, secretKey, "doctor", "--json")).Json.List("checks")
+            .Single(check => check.Text("check") == "clients").Text("state");
 
     /// <summary>Returns two figures of the client Contoso.</summary>
-    private static async Task<(int, int)> ContosoFiguresAsync(CallRig rig, string one, string other)
+    private static async Task<(long, long)> ContosoFiguresAsync(CallRig rig, string one, string other)
     {
-        var found = (await RunAsync(rig, "callbacks", "list", "--json")).Succeeded().Json.GetProperty("callbacks").EnumerateArray()
-            .Single(item => item.GetProperty("client").GetString() == "Contoso");
-        Assert.Equal("X", found.GetProperty("breach").GetString());
-        return (found.GetProperty(one).GetInt32(), found.GetProperty(other).GetInt32());
+        var found = (await RunAsync(rig, "callbacks", "list", "--json")).Succeeded().Json.List("callbacks")
+            .Single(item => item.Text("client") == "Contoso");
+        Assert.Equal("X", found.Text("breach"));
+        return (found.Number(one), found.Number(other));
     }
 
     private static Task<HibpResult> RunAsync(CallRig rig, params string[] arguments) =>
@@ -131,15 +113,10 @@ public sealed class CallbacksCommandTests
 
     private static Task<HibpResult> RunWithKeyAsync(CallRig rig, string? secretKey, params string[] arguments)
     {
-        var variables = new Dictionary<string, string>
-        {
-            ["HIBP_STORAGE"] = rig.Stores.Connection,
-            ["HIBP_DATABASE"] = rig.Stores.DatabaseFile,
-            ["HIBP_MAIL"] = $"pickup:{rig.Stores.MailFolder}",
-            ["HIBP_JOURNAL"] = "off",
-        };
+        var variables = rig.Stores.Variables;
+        variables["HIBP_JOURNAL"] = "off";
         if (secretKey is not null)
             variables["HIBP_SECRET_KEY"] = secretKey;
-        return HibpInProcess.RunAsync(Path.GetDirectoryName(rig.Stores.DatabaseFile)!, variables, arguments);
+        return HibpInProcess.RunAsync(rig.Stores.Folder, variables, arguments);
     }
 }

@@ -3,8 +3,6 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>Tests that irreversible commands ask for confirmation on a terminal, and are refused without one.</summary>
 public sealed class ConfirmationTests : IAsyncLifetime
 {
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
     private PipelineRig _rig = null!;
 
     public async Task InitializeAsync()
@@ -12,15 +10,9 @@ public sealed class ConfirmationTests : IAsyncLifetime
         _rig = await PipelineRig.StartAsync();
         await _rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 10))));
         await _rig.RunToEndAsync();
-        _variables["HIBP_STORAGE"] = _rig.Connection;
-        _variables["HIBP_DATABASE"] = _rig.DatabaseFile;
     }
 
-    public async Task DisposeAsync()
-    {
-        await _rig.DisposeAsync();
-        _folder.Dispose();
-    }
+    public async Task DisposeAsync() => await _rig.DisposeAsync();
 
     [Theory]
     [InlineData("")]
@@ -28,10 +20,10 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("Adobe\n")]
     public async Task Removal_without_a_terminal_requires_yes(string input)
     {
-        var refused = await HibpProcess.RunWithInputAsync(_folder.Path, _variables, input, "breach", "remove", "Adobe");
+        var refused = await HibpProcess.RunWithInputAsync(_rig.Folder, _rig.Variables, input, "breach", "remove", "Adobe");
         AssertRefused(refused.ExitCode, refused.Error.TrimEnd().Split(Environment.NewLine));
         await AssertThereAsync();
-        (await HibpProcess.RunWithInputAsync(_folder.Path, _variables, input, "breach", "remove", "Adobe", "--yes")).Succeeded();
+        (await HibpProcess.RunWithInputAsync(_rig.Folder, _rig.Variables, input, "breach", "remove", "Adobe", "--yes")).Succeeded();
         Assert.Empty(await _rig.TableAsync());
     }
 
@@ -42,11 +34,10 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("2>&1 | tee messages; exit ${PIPESTATUS[0]}")]
     public async Task Removal_with_only_part_of_a_terminal_requires_yes(string redirection)
     {
-        var command = $"breach remove Adobe {redirection}";
-        await using var terminal = new TerminalProcess(
-            _folder.Path, new Dictionary<string, string>(_variables) { ["SHELL"] = "/bin/bash" }, command);
+        var variables = new Dictionary<string, string>(_rig.Variables) { ["SHELL"] = "/bin/bash" };
+        await using var terminal = new TerminalProcess(_rig.Folder, variables, $"breach remove Adobe {redirection}");
         var (exitCode, shown) = await terminal.EndAsync();
-        var messages = Path.Combine(_folder.Path, "messages");
+        var messages = Path.Combine(_rig.Folder, "messages");
         // On a terminal, the message follows the control sequences that set it up.
         var said = File.Exists(messages)
             ? await File.ReadAllTextAsync(messages) : shown[shown.IndexOf("error:", StringComparison.Ordinal)..];
@@ -60,10 +51,10 @@ public sealed class ConfirmationTests : IAsyncLifetime
     [InlineData("xterm", " >result")]
     public async Task Removal_on_a_terminal_requires_the_typed_name(string term, string redirection)
     {
-        var variables = new Dictionary<string, string>(_variables) { ["TERM"] = term };
+        var variables = new Dictionary<string, string>(_rig.Variables) { ["TERM"] = term };
         foreach (var (keys, expected) in new[] { ("y\r", 1), ("\r", 1), ("adobe\r", 1), ("\u0004", 1), ("\u0003", 130) })
         {
-            await using var terminal = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
+            await using var terminal = new TerminalProcess(_rig.Folder, variables, "breach remove adobe" + redirection);
             await terminal.SeesAsync("Type its name to continue: ");
             await terminal.TypeAsync(keys);
             var (exitCode, shown) = await terminal.EndAsync();
@@ -72,7 +63,7 @@ public sealed class ConfirmationTests : IAsyncLifetime
                 Assert.Contains("error: nothing was done", shown, StringComparison.Ordinal);
             await AssertThereAsync();
         }
-        await using var last = new TerminalProcess(_folder.Path, variables, "breach remove adobe" + redirection);
+        await using var last = new TerminalProcess(_rig.Folder, variables, "breach remove adobe" + redirection);
         await last.SeesAsync("This removes Adobe from every account, and can't be undone. Type its name to continue: ");
         await last.TypeAsync("Adobe\r");
         Assert.Equal(0, (await last.EndAsync()).ExitCode);

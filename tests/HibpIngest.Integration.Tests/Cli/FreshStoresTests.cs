@@ -7,19 +7,8 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// Tests stores that aren't set up, or that belong to different installations: commands that read create nothing, and
 /// commands that write don't mix stores.
 /// </summary>
-public sealed class FreshStoresTests : IAsyncLifetime
+public sealed class FreshStoresTests : CommandTestBase
 {
-    private readonly TemporaryFolder _folder = new();
-    private string _storage = "";
-
-    public async Task InitializeAsync() => _storage = await AzuriteFixture.NewAccountAsync();
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
-
     [Theory]
     [InlineData("status")]
     [InlineData("status X")]
@@ -44,8 +33,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     [InlineData("poison requeue breach-slices")]
     public async Task Command_on_missing_stores_fails_and_creates_nothing(string command)
     {
-        var line = (await RunAsync(_storage, Missing, command.Split(' '))).FailedWithOneLine();
-        Assert.StartsWith($"error: database {Missing} does not exist, or is empty", line, StringComparison.Ordinal);
+        var line = (await RunOnAsync(Missing, command.Split(' '))).FailedWith($"database {Missing} does not exist, or is empty");
         Assert.DoesNotContain('@', line);
         await AssertNothingMadeAsync();
     }
@@ -54,7 +42,7 @@ public sealed class FreshStoresTests : IAsyncLifetime
     public async Task Status_watch_waits_for_missing_stores_and_creates_nothing()
     {
         await using var watch = await HibpProcess.StartAsync(
-            _folder.Path, Variables(_storage, Missing), $"waiting: database {Missing} does not exist, or is empty", "status", "--watch");
+            Folder.Path, On(Missing), $"waiting: database {Missing} does not exist, or is empty", "status", "--watch");
         Assert.Equal(143, (await watch.TerminateAsync()).ExitCode);
         await AssertNothingMadeAsync();
     }
@@ -62,94 +50,82 @@ public sealed class FreshStoresTests : IAsyncLifetime
     [Fact]
     public async Task Lookup_requires_a_set_up_storage_account_but_no_database()
     {
-        var line = (await RunAsync(_storage, Missing, "lookup", "user1@example.com")).FailedWithOneLine();
-        Assert.Contains("is not set up yet", line, StringComparison.Ordinal);
+        var line = (await RunOnAsync(Missing, "lookup", "user1@example.com")).FailedWith("is not set up yet");
         Assert.DoesNotContain('@', line);
         await AssertNothingMadeAsync();
-        await SetUpAsync(_storage, "own.db");
-        (await RunAsync(_storage, Missing, "lookup", "user1@example.com")).Succeeded();
+        await HibpInProcess.SetUpAsync(Folder.Path, On("own.db"));
+        (await RunOnAsync(Missing, "lookup", "user1@example.com")).Succeeded();
     }
 
     [Fact]
     public async Task Doctor_reports_missing_stores_and_creates_nothing()
     {
-        var states = (await RunAsync(_storage, Missing, "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
-            .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
+        var states = (await RunOnAsync(Missing, "doctor", "--json")).Succeeded().Json.List("checks")
+            .ToDictionary(check => check.Text("check")!, check => check.Text("state"));
         Assert.Equal(
             ("missing", "missing", "missing", "missing", "ok"),
             (states["blobs"], states["queues"], states["tables"], states["database"], states["mails"]));
         await AssertNothingMadeAsync();
-
-        await SetUpAsync(_storage, "own.db");
-        states = (await RunAsync(_storage, "own.db", "doctor", "--json")).Succeeded().Json.GetProperty("checks").EnumerateArray()
-            .ToDictionary(check => check.GetProperty("check").GetString()!, check => check.GetProperty("state").GetString());
-        Assert.Equal(
-            ("ok", "ok", "ok", "ok", "ok"), (states["blobs"], states["queues"], states["tables"], states["database"], states["identity"]));
-        Assert.Equal(("ok", "ok"), (states["layouts"], states["journal"]));
     }
 
     [Fact]
     public async Task Database_with_fresh_storage_is_refused_by_reading_commands()
     {
-        (await RunAsync(_storage, "half.db", "database", "upgrade")).Succeeded();
-        Assert.Contains("not set up yet", (await RunAsync(_storage, "half.db", "status")).FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.Contains(
-            "not set up yet", (await RunAsync(_storage, "half.db", "lookup", "user1@example.com"))
-            .FailedWithOneLine(), StringComparison.Ordinal);
+        (await RunOnAsync("half.db", "database", "upgrade")).Succeeded();
+        (await RunOnAsync("half.db", "status")).FailedWith("not set up yet");
+        (await RunOnAsync("half.db", "lookup", "user1@example.com")).FailedWith("not set up yet");
         // These need only the database.
-        (await RunAsync(_storage, "half.db", "breaches")).Succeeded();
+        (await RunOnAsync("half.db", "breaches")).Succeeded();
         await AssertNothingMadeAsync();
     }
 
     [Fact]
     public async Task Drop_refuses_the_storage_account_of_another_installation()
     {
-        var another = await AzuriteFixture.NewAccountAsync();
-        await SetUpAsync(_storage, "own.db");
-        await SetUpAsync(another, "another.db");
-        var zip = _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
+        var (own, another) = (Variables["HIBP_STORAGE"], await AzuriteFixture.NewAccountAsync());
+        await HibpInProcess.SetUpAsync(Folder.Path, On("own.db"));
+        Variables["HIBP_STORAGE"] = another;
+        await HibpInProcess.SetUpAsync(Folder.Path, On("another.db"));
+        var zip = Zip("Whole.zip", PipelineRig.Accounts(0, 100));
 
-        Assert.Contains(
-            "do not belong together", (await RunAsync(another, "own.db", "drop", zip)).FailedWithOneLine(), StringComparison.Ordinal);
+        (await RunOnAsync("own.db", "drop", zip)).FailedWith("do not belong together");
         // That storage account was filled from another database.
-        Assert.Contains(
-            "belongs to another database", (await RunAsync(another, "fresh.db", "drop", zip))
-            .FailedWithOneLine(), StringComparison.Ordinal);
-        Assert.False(File.Exists(Path.Combine(_folder.Path, "fresh.db")));
+        (await RunOnAsync("fresh.db", "drop", zip)).FailedWith("belongs to another database");
+        Assert.False(File.Exists(Path.Combine(Folder.Path, "fresh.db")));
         Assert.Empty(await ZipsAsync(another));
 
-        (await RunAsync(_storage, "own.db", "drop", zip)).Succeeded();
-        Assert.Single(await ZipsAsync(_storage));
+        Variables["HIBP_STORAGE"] = own;
+        (await RunOnAsync("own.db", "drop", zip)).Succeeded();
+        Assert.Single(await ZipsAsync(own));
         // Without a database setting there is nothing to compare: the file goes to the storage account.
         var storageAlone = new Dictionary<string, string> { ["HIBP_STORAGE"] = another };
-        (await HibpInProcess.RunAsync(_folder.Path, storageAlone, "drop", zip)).Succeeded();
+        (await HibpInProcess.RunAsync(Folder.Path, storageAlone, "drop", zip)).Succeeded();
         Assert.Single(await ZipsAsync(another));
-        Assert.False(Directory.Exists(Path.Combine(_folder.Path, ".hibp")));
+        Assert.False(Directory.Exists(Path.Combine(Folder.Path, ".hibp")));
     }
 
-    private string Missing => Path.Combine(_folder.Path, "deep", "hibp.db");
+    private string Missing => Path.Combine(Folder.Path, "deep", "hibp.db");
 
     private async Task AssertNothingMadeAsync()
     {
-        Assert.False(Directory.Exists(Path.Combine(_folder.Path, "deep")));
-        Assert.False(Directory.Exists(Path.Combine(_folder.Path, "mail")));
-        Assert.Empty(await new BlobServiceClient(_storage).GetBlobContainersAsync().ToListAsync());
-        Assert.Empty(await new QueueServiceClient(_storage).GetQueuesAsync().ToListAsync());
-        Assert.Empty(await RawTable.ListAsync(_storage));
+        Assert.False(Directory.Exists(Path.Combine(Folder.Path, "deep")));
+        Assert.False(Directory.Exists(Path.Combine(Folder.Path, "mail")));
+        var storage = Variables["HIBP_STORAGE"];
+        Assert.Empty(await new BlobServiceClient(storage).GetBlobContainersAsync().ToListAsync());
+        Assert.Empty(await new QueueServiceClient(storage).GetQueuesAsync().ToListAsync());
+        Assert.Empty(await RawTable.ListAsync(storage));
     }
 
     private static async Task<List<string>> ZipsAsync(string storage) =>
         await new BlobContainerClient(storage, "breach").GetBlobsAsync().Select(blob => blob.Name).ToListAsync();
 
-    private Task SetUpAsync(string storage, string database) => HibpInProcess.SetUpAsync(_folder.Path, Variables(storage, database));
-
-    private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
-        HibpInProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
-
-    private Dictionary<string, string> Variables(string storage, string database) => new()
+    /// <summary>Returns the variables, changed to another database file.</summary>
+    private Dictionary<string, string> On(string database)
     {
-        ["HIBP_STORAGE"] = storage,
-        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
-        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
-    };
+        Variables["HIBP_DATABASE"] = Path.Combine(Folder.Path, database);
+        return Variables;
+    }
+
+    private Task<HibpResult> RunOnAsync(string database, params string[] arguments) =>
+        HibpInProcess.RunAsync(Folder.Path, On(database), arguments);
 }

@@ -21,14 +21,12 @@ public sealed class HostLogTests : IDisposable
         await using var host = await HibpProcess.StartAsync(
             _folder.Path, variables, "local host: started", "run", "--log-level", "debug");
         var lines = (await host.TerminateAsync()).Error.Split('\n', StringSplitOptions.RemoveEmptyEntries)
-            .Select(line => JsonDocument.Parse(line).RootElement).ToList();
-        Assert.All(lines, line => Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", line.GetProperty("time").GetString()));
-        Assert.Contains(lines, line => line.GetProperty("level").GetString() == "warning"
-            && line.GetProperty("message").GetString()!.StartsWith("HIBP_STORGE is not a setting", StringComparison.Ordinal));
+            .Select(line => JsonElement.Parse(line)).ToList();
+        Assert.All(lines, line => Assert.Matches(@"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", line.Text("time")));
+        Assert.Contains(lines, line => line.Text("level") == "warning"
+            && line.Text("message")!.StartsWith("HIBP_STORGE is not a setting", StringComparison.Ordinal));
         var started = Assert.Single(lines, line => line.TryGetProperty("fields", out var fields) && fields.TryGetProperty("Roles", out _));
-        Assert.Equal(
-            ("information", "All"),
-            (started.GetProperty("level").GetString(), started.GetProperty("fields").GetProperty("Roles").GetString()));
+        Assert.Equal(("information", "All"), (started.Text("level"), started.GetProperty("fields").Text("Roles")));
     }
 
     [Fact]
@@ -37,9 +35,8 @@ public sealed class HostLogTests : IDisposable
         foreach (var (variable, expected) in ((string, string)[])[
             ("HIBP_LOG_FORMAT", "text or json"), ("HIBP_LOG_LEVEL", "trace or debug or information or warning or error or critical")])
         {
-            var line = (await HibpProcess.RunAsync(
-                _folder.Path, new Dictionary<string, string> { [variable] = "1" }, "serve")).FailedWithOneLine();
-            Assert.StartsWith($"error: {variable}: expected {expected}", line, StringComparison.Ordinal);
+            (await HibpProcess.RunAsync(_folder.Path, new Dictionary<string, string> { [variable] = "1" }, "serve"))
+                .FailedWith($"error: {variable}: expected {expected}");
         }
     }
 
@@ -65,15 +62,8 @@ public sealed class HostLogTests : IDisposable
             ask 'hibp run --log-format '
             ask 'hibp run --roles up'
             """;
-        var start = new ProcessStartInfo("bash", ["-c", script])
-        {
-            WorkingDirectory = _folder.Path,
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-        };
-        using var bash = Process.Start(start)!;
-        var lines = (await bash.StandardOutput.ReadToEndAsync()).Split('\n', StringSplitOptions.RemoveEmptyEntries);
-        await bash.WaitForExitAsync();
+        var bash = await new ProcessStartInfo("bash", ["-c", script]) { WorkingDirectory = _folder.Path }.RunToEndAsync();
+        var lines = bash.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
         Assert.Equal("complete -o default -F _hibp hibp", lines[0]);
         Assert.Equal("hibp sta= status", lines[1]);
         var breach = lines[2].Split(' ');

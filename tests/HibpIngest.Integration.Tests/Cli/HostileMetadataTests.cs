@@ -12,8 +12,8 @@ public sealed class HostileMetadataTests : CommandTestBase
     {
         var subscribers = Folder.Write("subscribers.csv", "email,domain\nuser1@example1.com,\n");
         // The uploader also chooses the names of a zip's entries, of the file and of properties.
-        var zip = Path.Combine(Folder.Path, "Alpha.zip");
-        await File.WriteAllBytesAsync(zip, PipelineRig.Zip(($"dump{Hostile}.csv", "user1@example1.com,secret\nuser2@example2.com,x\n")));
+        var zip = Folder.Write(
+            "Alpha.zip", PipelineRig.Zip(($"dump{Hostile}.csv", "user1@example1.com,secret\nuser2@example2.com,x\n")));
         Folder.Write("Alpha.json", JsonSerializer.Serialize(new Dictionary<string, object>
         {
             ["Title"] = Hostile,
@@ -25,31 +25,27 @@ public sealed class HostileMetadataTests : CommandTestBase
         }));
         Folder.Write("Beta.zip", "no zip");
         Folder.Write("Beta.json", JsonSerializer.Serialize(new Dictionary<string, object> { ["Name"] = Hostile }));
-        await using (var host = await StartAsync("ready", "run", "--verbose"))
-        {
-            foreach (var line in (string[])[
-                $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breach list",
-                "lookup user1@example1.com", "status", "status Alpha", "load slices Alpha", "mail release Alpha --dry-run",
-                "mail release Alpha",
-                "mail preview Alpha", "mail preview Alpha --html", "mail refused Alpha", "subscribers list", "catalogue publish",
-                "journal stats", "journal list", "journal write --load 1", "journal verify", "layout list", "poison list", "callbacks "
-                    + "list", "clients list",
-                "keys list", "passwords list", "access usage", "ranges status", "doctor", "breach hide Alpha",
-                "breach unhide Alpha", "load requeue Alpha --all", "load resume 1", "database purge 1"])
-            {
-                var result = await RunAsync(line.Split(' '));
-                Assert.DoesNotContain("unexpected", result.Error, StringComparison.Ordinal);
-                HostileText.AssertClean(result.Output + result.Error, line);
-            }
-            var set = await RunAsync(
-                "breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
-            HostileText.AssertClean(set.Output + set.Error, "breach set");
-            await AssertTerminalOutputIsCleanAsync();
-            await AssertDocumentsAreExactAsync();
-            var assigned = await RunAsync("breach", "assign", "1", "Gamma");
-            HostileText.AssertClean(assigned.Output + assigned.Error, "breach assign");
-            HostileText.AssertClean((await host.TerminateAsync()).Error, "run --verbose");
-        }
+        await using var host = await StartAsync("ready", "run", "--verbose");
+        foreach (var line in (string[])[
+            $"subscribers import {subscribers}", $"drop {zip} --wait", $"drop {Path.Combine(Folder.Path, "Beta.zip")}", "breach list",
+            "lookup user1@example1.com", "status", "status Alpha", "load slices Alpha", "mail release Alpha --dry-run",
+            "mail release Alpha", "mail preview Alpha", "mail preview Alpha --html", "mail refused Alpha", "subscribers list",
+            "catalogue publish", "journal stats", "journal list", "journal write --load 1", "journal verify", "layout list",
+            "poison list", "callbacks list", "clients list", "keys list", "passwords list", "access usage", "ranges status", "doctor",
+            "breach hide Alpha", "breach unhide Alpha", "load requeue Alpha --all", "load resume 1", "database purge 1"])
+            await AssertCleanAsync(line.Split(' '));
+        await AssertCleanAsync("breach", "set", "Alpha", "--title", Hostile.Replace("\0", "", StringComparison.Ordinal));
+        await AssertTerminalOutputIsCleanAsync();
+        await AssertDocumentsAreExactAsync();
+        await AssertCleanAsync("breach", "assign", "1", "Gamma");
+        HostileText.AssertClean((await host.TerminateAsync()).Error, "run --verbose");
+    }
+
+    private async Task AssertCleanAsync(params string[] arguments)
+    {
+        var result = await RunAsync(arguments);
+        Assert.DoesNotContain("unexpected", result.Error, StringComparison.Ordinal);
+        HostileText.AssertClean(result.Output + result.Error, string.Join(' ', arguments.Take(2)));
     }
 
     /// <summary>Asserts that a terminal receives only the console's own colours and keypad modes.</summary>
@@ -73,8 +69,8 @@ public sealed class HostileMetadataTests : CommandTestBase
         var breaches = (await RunAsync("breaches", "--json")).Succeeded();
         HostileText.AssertClean(breaches.Output, "breaches --json");
         Assert.All(breaches.Output, letter => Assert.InRange(letter, '\n', '~'));
-        var alpha = breaches.Json.GetProperty("breaches").EnumerateArray().Single(one => one.GetProperty("name").GetString() == "Alpha");
-        Assert.Equal(Hostile, alpha.GetProperty("dataClasses")[0].GetString());
+        var alpha = breaches.Json.List("breaches").Single(one => one.Text("name") == "Alpha");
+        Assert.Equal(Hostile, alpha.List("dataClasses")[0].GetString());
         var lookup = (await RunAsync("lookup", "user1@example1.com", "--json")).Succeeded();
         HostileText.AssertClean(lookup.Output, "lookup --json");
     }

@@ -23,13 +23,7 @@ public sealed class LocalHostTests
     {
         Roles = HostRoles.All & ~(HostRoles.Passwords | HostRoles.Access),
         ScanEvery = TimeSpan.FromMilliseconds(100),
-        Queues =
-            new QueueListenerOptions
-            {
-                RetryDelay = TimeSpan.Zero,
-                MinPause = TimeSpan.FromMilliseconds(10),
-                MaxPause = TimeSpan.FromMilliseconds(50)
-            },
+        Queues = new() { RetryDelay = TimeSpan.Zero, MinPause = TimeSpan.FromMilliseconds(10), MaxPause = TimeSpan.FromMilliseconds(50) },
     };
 
     [Fact]
@@ -84,8 +78,7 @@ public sealed class LocalHostTests
         await rig.RunToEndAsync();
         var (scans, receipts) = (0, 0);
         var enough = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
-        using var stop = new CancellationTokenSource();
-        var host = RunHostAsync(
+        await RunUntilAsync(
             rig.Context with
             {
                 Blobs = PortProxy<IBreachBlobs>.Create(rig.Context.Blobs, _ => Task.CompletedTask, wrap: listing =>
@@ -100,10 +93,7 @@ public sealed class LocalHostTests
                     return Task.CompletedTask;
                 }),
             },
-            Quick with { Roles = HostRoles.Ingest }, stop.Token);
-        await Task.WhenAny(enough.Task, host).WaitAsync(TestTimeout);
-        await stop.CancelAsync();
-        await host.WaitAsync(TestTimeout);
+            Quick with { Roles = HostRoles.Ingest }, enough.Task);
         Assert.Equal(1, receipts);
     }
 
@@ -142,13 +132,9 @@ public sealed class LocalHostTests
         var deferred = new TaskCompletionSource<UnavailableException>(TaskCreationOptions.RunContinuationsAsynchronously);
         // Room for the schema and some rows.
         await using var database = SqliteBreachDatabase.Open(rig.DatabaseFile, rig.Time, maxPages: 100);
-        using var stop = new CancellationTokenSource();
-        var host = RunHostAsync(
-            rig.Context with { Database = database, OnDeferred = message => deferred.TrySetResult(message.Error) }, Quick, stop.Token);
-        await Task.WhenAny(deferred.Task, host).WaitAsync(TestTimeout);
+        await RunUntilAsync(
+            rig.Context with { Database = database, OnDeferred = message => deferred.TrySetResult(message.Error) }, Quick, deferred.Task);
         Assert.IsType<StoreFullException>(await deferred.Task);
-        await stop.CancelAsync();
-        await host.WaitAsync(TestTimeout);
         // Message and load wait for space.
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Ingest]);
         Assert.Equal(LoadState.Ingesting, Assert.Single(await rig.LoadsAsync()).State);
@@ -205,14 +191,19 @@ public sealed class LocalHostTests
         return host;
     }
 
-    private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
+    /// <summary>Runs a host until the task has ended; fails with the host's error if that ends first.</summary>
+    private static async Task RunUntilAsync(PipelineParts parts, LocalHostOptions options, Task until)
     {
         using var stop = new CancellationTokenSource();
-        var host = RunHostAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
-        await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
+        var host = RunHostAsync(parts, options, stop.Token);
+        await Task.WhenAny(until, host).WaitAsync(TestTimeout);
         await stop.CancelAsync();
         await host.WaitAsync(TestTimeout);
+        await until.WaitAsync(TestTimeout);
     }
+
+    private static Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached) => RunUntilAsync(
+        rig.OpenContext(), Quick with { Roles = roles }, UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), []));
 
     /// <summary>Polls until the condition is true; fails if a host ends first.</summary>
     private static async Task UntilAsync(Func<Task<bool>> condition, IReadOnlyList<Task> hosts)

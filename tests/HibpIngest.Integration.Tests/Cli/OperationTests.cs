@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.Net;
-using System.Net.NetworkInformation;
 using System.Net.Sockets;
 using System.Text.RegularExpressions;
 using HibpIngest.Hosting;
@@ -53,24 +52,18 @@ public sealed partial class OperationTests : IAsyncDisposable
         var mail = Assert.Single(_mail.Mails);
         Assert.Equal("somebody@example.org", mail.To);
 
-        var missing = await RunAsync("mail", "preview", "Nothing");
-        Assert.Contains("no breach 'Nothing'", missing.FailedWithOneLine(), StringComparison.Ordinal);
+        (await RunAsync("mail", "preview", "Nothing")).FailedWith("no breach 'Nothing'");
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         _mail.Script = step => step.Name == "RCPT" ? SmtpAnswer.Say("550 5.1.1 nobody here") : null;
-        (await RunAsync("drop", Zip("Seen", 9).FullName, "--title", "Seen & heard", "--wait")).Succeeded();
-        var line = Assert.Single((await RunAsync("mail", "refused", "seen", "--json")).Succeeded().Json
-            .GetProperty("refused").EnumerateArray());
-        Assert.Equal(
-            (1, "user7@d7.example.org", JsonValueKind.Null),
-            (line.GetProperty("load").GetInt32(), line.GetProperty("email").GetString(), line.GetProperty("domain").ValueKind));
-        Assert.Contains("550 5.1.1", line.GetProperty("reason").GetString(), StringComparison.Ordinal);
-        Assert.Contains("550 5.1.1", (await RunAsync("mail", "refused", "Seen")).Succeeded().Output, StringComparison.Ordinal);
-        Assert.Contains("1 mail was refused; list them: hibp mail refused Seen", await StatusAsync(), StringComparison.Ordinal);
-        var preview = (await RunAsync("mail", "preview", "Seen")).Succeeded().Output;
-        Assert.Contains("Seen & heard", preview, StringComparison.Ordinal);
-        Assert.StartsWith("From: breaches@example.com", preview, StringComparison.Ordinal);
-        Assert.Contains(
-            "Seen &amp; heard", (await RunAsync("mail", "preview", "Seen", "--html")).Succeeded().Output, StringComparison.Ordinal);
+        (await RunAsync("drop", Zip("Seen", 9), "--title", "Seen & heard", "--wait")).Succeeded();
+        var line = Assert.Single((await RunAsync("mail", "refused", "seen", "--json")).Succeeded().Json.List("refused"));
+        Assert.Equal((1, "user7@d7.example.org", null), (line.Number("load"), line.Text("email"), line.Text("domain")));
+        Assert.Contains("550 5.1.1", line.Text("reason"), StringComparison.Ordinal);
+        (await RunAsync("mail", "refused", "Seen")).Printed("550 5.1.1");
+        (await RunAsync("status")).Printed("1 mail was refused; list them: hibp mail refused Seen");
+        var preview = (await RunAsync("mail", "preview", "Seen")).Printed("Seen & heard");
+        Assert.StartsWith("From: breaches@example.com", preview.Output, StringComparison.Ordinal);
+        (await RunAsync("mail", "preview", "Seen", "--html")).Printed("Seen &amp; heard");
         Assert.Single(_mail.Mails);
         await host.TerminateAsync();
     }
@@ -89,9 +82,9 @@ public sealed partial class OperationTests : IAsyncDisposable
         // No host ingests.
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         await using var drop = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts).FullName, "--wait");
-        Assert.Contains("Big.zip: waiting for a host with the role 'ingest'", await StatusAsync(), StringComparison.Ordinal);
-        Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).GetProperty("blob").GetString());
+            _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts), "--wait");
+        (await RunAsync("status")).Printed("Big.zip: waiting for a host with the role 'ingest'");
+        Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).Text("blob"));
 
         // A host that ingests and upserts crashes while it processes slices.
         await using (var crashing = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
@@ -107,8 +100,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             await passed.MissHeartbeatAsync(crashing.Id);
             var line = await UntilAsync(async () => HeldLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
             Assert.Contains($"({Environment.MachineName}, process {crashing.Id})", line, StringComparison.Ordinal);
-            Assert.True((await ListAsync("hosts")).Single(host => host.GetProperty("processId").GetInt32() == crashing.Id)
-                .GetProperty("missed").GetBoolean());
+            Assert.True((await ListAsync("hosts")).Single(host => host.Number("processId") == crashing.Id).Flag("missed"));
             await passed.ExpireLeasesAsync(crashing.Id);
             await passed.SweepAsync();
         }
@@ -118,9 +110,8 @@ public sealed partial class OperationTests : IAsyncDisposable
         await using var second = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
         var trouble = await UntilAsync(async () => MailLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
         Assert.Contains("421", trouble, StringComparison.Ordinal);
-        var next = (await ListAsync("hosts")).SelectMany(host => host.GetProperty("troubles").EnumerateArray())
-            .First(one => one.GetProperty("what").GetString() == "breach-mail");
-        Assert.Equal(1, next.GetProperty("load").GetInt64());
+        var next = (await ListAsync("hosts")).SelectMany(host => host.List("troubles")).First(one => one.Text("what") == "breach-mail");
+        Assert.Equal(1, next.Number("load"));
         Assert.InRange(
             next.GetProperty("nextTry").GetDateTimeOffset(), TimeProvider.System.GetUtcNow().AddMinutes(-1),
             TimeProvider.System.GetUtcNow().AddMinutes(11));
@@ -151,7 +142,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         // A stopping owner lists the hosts that need its emulator. On a busy machine the other host's heartbeat is late.
         await UntilAsync(async () => (await ListAsync("hosts")).Any(
-            host => host.GetProperty("processId").GetInt32() == second.Id && !host.GetProperty("missed").GetBoolean()) ? "" : null);
+            host => host.Number("processId") == second.Id && !host.Flag("missed")) ? "" : null);
         var stopped = await owner.TerminateAsync();
         Assert.Contains($"process {second.Id}) waits until it runs again", stopped.Error, StringComparison.Ordinal);
         await second.TerminateAsync();
@@ -181,26 +172,23 @@ public sealed partial class OperationTests : IAsyncDisposable
     /// <summary>Returns the first of three consecutive free ports.</summary>
     internal static int FreePorts()
     {
-        var taken = IPGlobalProperties.GetIPGlobalProperties().GetActiveTcpListeners().Select(one => one.Port).ToHashSet();
         while (true)
         {
             // Below the system's ephemeral ports.
             var port = Random.Shared.Next(11_000, 32_000);
-            if (Enumerable.Range(port, 3).All(one => !taken.Contains(one) && IsFree(one)))
-                return port;
-        }
-
-        static bool IsFree(int port)
-        {
-            using var listener = new TcpListener(IPAddress.Loopback, port);
+            var listeners = Enumerable.Range(port, 3).Select(one => new TcpListener(IPAddress.Loopback, one)).ToList();
             try
             {
-                listener.Start();
-                return true;
+                listeners.ForEach(listener => listener.Start());
+                return port;
             }
             catch (SocketException)
             {
-                return false;
+                // One of them is in use.
+            }
+            finally
+            {
+                listeners.ForEach(listener => listener.Dispose());
             }
         }
     }
@@ -224,8 +212,8 @@ public sealed partial class OperationTests : IAsyncDisposable
         }
     }
 
-    private FileInfo Zip(string breach, int accounts) => new(_folder.Write(
-        $"{breach}.zip", PipelineRig.Zip(("accounts.csv", PipelineRig.Accounts(0, accounts)))));
+    private string Zip(string breach, int accounts) => _folder.Write(
+        $"{breach}.zip", PipelineRig.Zip(("accounts.csv", PipelineRig.Accounts(0, accounts))));
 
     private string DatabaseFile => Path.Combine(_folder.Path, ".hibp", "hibp.db");
 
@@ -235,7 +223,6 @@ public sealed partial class OperationTests : IAsyncDisposable
 
     private async Task<string> StatusAsync() => (await RunAsync("status")).Succeeded().Output;
 
-    private async Task<JsonElement> JsonAsync() => (await RunAsync("status", "--json")).Succeeded().Json;
-
-    private async Task<IReadOnlyList<JsonElement>> ListAsync(string what) => [.. (await JsonAsync()).GetProperty(what).EnumerateArray()];
+    private async Task<IReadOnlyList<JsonElement>> ListAsync(string what) =>
+        (await RunAsync("status", "--json")).Succeeded().Json.List(what);
 }

@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Http.Json;
-using System.Net.Sockets;
+using HibpIngest.Cli.Commands;
+using HibpIngest.Cli.Session;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
@@ -8,13 +9,26 @@ namespace HibpIngest.Integration.Tests.Cli;
 public sealed class OperatorTextTests : CommandTestBase
 {
     [Fact]
-    public async Task Command_line_without_a_command_prints_the_help()
+    public async Task Command_line_without_a_command_prints_the_help_with_every_exit_code()
     {
         var plain = (await RunAsync()).Succeeded();
         Assert.Equal("", plain.Error);
         Assert.Equal((await RunAsync("--help")).Output, plain.Output);
-        Assert.Contains("\nNotifications:\n", plain.Output.ReplaceLineEndings("\n"), StringComparison.Ordinal);
+        int[] exitCodes =
+            [0, Failure.Failed, Failure.WrongUsage, StopSignals.ByInterrupt, StopSignals.ByTermination, StatusCommand.BrokenPipe];
+        var line = plain.Output.Split('\n').Single(text => text.StartsWith("Exit codes: ", StringComparison.Ordinal));
+        Assert.Equal(
+            exitCodes.Select(code => $"{code}"),
+            line.Split(' ', StringSplitOptions.RemoveEmptyEntries).Where(word => char.IsAsciiDigit(word[0])));
     }
+
+    [Fact]
+    public async Task Invalid_command_line_exits_with_2_and_refers_to_help() => Assert.Equal(
+        new HibpResult(
+            Failure.WrongUsage, "",
+            string.Join(
+                Environment.NewLine, "error: give exactly one of --slice, --failed, --all", "see: hibp load requeue --help", "")),
+        await RunAsync("load", "requeue", "Adobe"));
 
     [Fact]
     public async Task Links_use_the_listening_address_unless_HIBP_WEB_URL_is_set()
@@ -78,7 +92,7 @@ public sealed class OperatorTextTests : CommandTestBase
             drop.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
         Assert.True(await Probe.AskUntilAsync(
             true, async () => (await RunAsync("status", "Alpha", "--json")) is { ExitCode: 0 } status
-                && status.Json.GetProperty("loads")[0].GetProperty("state").GetString() == "failed"));
+                && status.Json.List("loads")[0].Text("state") == "failed"));
         var resumed = (await RunAsync("resume", "1", "--restart")).Succeeded();
         Assert.StartsWith("Load 1 of Alpha is restarted as load 2: ", resumed.Output, StringComparison.Ordinal);
 
@@ -104,11 +118,14 @@ public sealed class OperatorTextTests : CommandTestBase
                     + "import the valid lines",
             ],
             refused.Error.Split(Environment.NewLine, StringSplitOptions.RemoveEmptyEntries));
-        Assert.Empty((await RunAsync("subscribers", "list", "--json")).Json.GetProperty("subscribers").EnumerateArray());
+        Assert.Contains(
+            "error: 1 line of one.csv is invalid",
+            (await RunAsync("subscribers", "import", Folder.Write("one.csv", "email,domain\nsecret\n"))).Error, StringComparison.Ordinal);
+        Assert.Empty((await JsonAsync("subscribers", "list")).List("subscribers"));
 
         var imported = (await RunAsync("subscribers", "import", file, "--skip-invalid", "--json")).Succeeded();
-        Assert.Equal((2, 2), (imported.Json.GetProperty("read").GetInt32(), imported.Json.GetProperty("added").GetInt32()));
-        Assert.Equal([3, 5], imported.Json.GetProperty("invalid").EnumerateArray().Select(one => one.GetProperty("line").GetInt32()));
+        Assert.Equal((2, 2), (imported.Json.Number("read"), imported.Json.Number("added")));
+        Assert.Equal([3, 5], imported.Json.List("invalid").Select(one => one.Number("line")));
         Assert.Equal(
             "2 subscriptions read, 0 added; 2 invalid and not imported.",
             (await RunAsync("subscribers", "import", file, "--skip-invalid")).Succeeded().Output.TrimEnd());
@@ -120,12 +137,5 @@ public sealed class OperatorTextTests : CommandTestBase
         var http = new HttpClient();
         http.DefaultRequestHeaders.UserAgent.ParseAdd("test");
         return http;
-    }
-
-    private string Zip(string name, string text)
-    {
-        var path = Path.Combine(Folder.Path, name);
-        File.WriteAllBytes(path, PipelineRig.Zip(("dump.csv", text)));
-        return path;
     }
 }

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using HibpIngest.Hosting;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
 
@@ -24,12 +23,17 @@ public sealed class RestoreDrillTests
         Assert.Single(mails);
         await rig.CloseAsync();
 
-        var folder = Path.GetDirectoryName(rig.DatabaseFile)!;
-        await File.WriteAllTextAsync(Path.Combine(folder, "subscribers.csv"), "email,domain\nuser1@d1.example.org,\n");
-        var breaches = (await HibpInProcess.RunAsync(folder, Variables(rig), "breaches")).Succeeded().Output;
+        await File.WriteAllTextAsync(Path.Combine(rig.Folder, "subscribers.csv"), "email,domain\nuser1@d1.example.org,\n");
+        var breaches = (await rig.HibpAsync("breaches")).Succeeded().Output;
         var drill = Assert.Single(DocumentFiles.Snippets(Page, "sh"), snippet => snippet.Contains("--empty", StringComparison.Ordinal));
-        var (code, said) = await ShellAsync(folder, drill, Variables(rig));
-        Assert.True(code == 0, said);
+        var start = new ProcessStartInfo(
+            "sh", ["-c", $"set -e\nhibp() {{ dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' \"$@\"; }}\n{drill}"])
+        {
+            WorkingDirectory = rig.Folder,
+        };
+        start.SetVariables(rig.Folder, rig.Variables);
+        var run = (await start.RunToEndAsync()).Succeeded();
+        var said = run.Output + run.Error;
         Assert.Contains("3 loads were recovered, without mails", said, StringComparison.Ordinal);
         Assert.Contains("0 subscriptions are in the database", said, StringComparison.Ordinal);
         Assert.DoesNotContain('@', said);
@@ -50,57 +54,20 @@ public sealed class RestoreDrillTests
         var folder = (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[1].Folder;
         await rig.Context.Log.DeleteAsync(JournalNames.Segment(folder, 1), None);
         await rig.LoseDatabaseAsync();
-        var home = Path.GetDirectoryName(rig.DatabaseFile)!;
-        var refused = await HibpInProcess.RunAsync(home, Variables(rig), "database", "restored");
-        Assert.Contains("hibp database restored --empty", refused.FailedWithOneLine(), StringComparison.Ordinal);
-        var result = await HibpInProcess.RunAsync(home, Variables(rig), "database", "restored", "--empty", "--json");
+        (await rig.HibpAsync("database", "restored")).FailedWith("hibp database restored --empty");
+        var result = await rig.HibpAsync("database", "restored", "--empty", "--json");
         Assert.Equal(1, result.ExitCode);
         var json = result.Json;
         Assert.Equal(
             (2, 2, 1, 0, 0),
-            (json.GetProperty("load").GetInt32(), json.GetProperty("mark").GetInt32(), json.GetProperty("loads").GetInt32(),
-                json.GetProperty("subscriptions").GetInt32(), json.GetProperty("missing").GetInt32()));
+            (json.Number("load"), json.Number("mark"), json.Number("loads"), json.Number("subscriptions"), json.Number("missing")));
         var log = json.GetProperty("log");
-        var load = Assert.Single(log.GetProperty("loads").EnumerateArray());
-        Assert.Equal(
-            ("Adobe", 130, true),
-            (load.GetProperty("breach").GetString(), load.GetProperty("rows").GetInt32(), load.GetProperty("counts").GetBoolean()));
-        Assert.Contains(folder, Assert.Single(log.GetProperty("problems").EnumerateArray()).GetString(), StringComparison.Ordinal);
+        var load = Assert.Single(log.List("loads"));
+        Assert.Equal(("Adobe", 130, true), (load.Text("breach"), load.Number("rows"), load.Flag("counts")));
+        Assert.Contains(folder, Assert.Single(log.List("problems")).GetString(), StringComparison.Ordinal);
         Assert.Contains(folder, result.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', result.Error + result.Output);
     }
-
-    private static async Task<(int Code, string Said)> ShellAsync(
-        string folder, string script, IReadOnlyDictionary<string, string> variables)
-    {
-        var start = new ProcessStartInfo("sh")
-        {
-            WorkingDirectory = folder,
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        start.ArgumentList.Add("-c");
-        start.ArgumentList.Add($"set -e\nhibp() {{ dotnet '{Path.Combine(AppContext.BaseDirectory, "hibp.dll")}' \"$@\"; }}\n{script}");
-        foreach (var name in Environment.GetEnvironmentVariables().Keys.Cast<string>()
-            .Where(name => name.StartsWith("HIBP_", StringComparison.OrdinalIgnoreCase)).ToList())
-            start.Environment.Remove(name);
-        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
-        foreach (var (name, value) in variables)
-            start.Environment[name] = value;
-        using var process = Process.Start(start)!;
-        var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
-        using var late = new CancellationTokenSource(TimeSpan.FromMinutes(8));
-        await process.WaitForExitAsync(late.Token);
-        return (process.ExitCode, await output + await error);
-    }
-
-    private static Dictionary<string, string> Variables(PipelineRig rig) => new()
-    {
-        ["HIBP_STORAGE"] = rig.Connection,
-        ["HIBP_DATABASE"] = rig.DatabaseFile,
-        ["HIBP_MAIL"] = "pickup:" + rig.MailFolder,
-    };
 
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));

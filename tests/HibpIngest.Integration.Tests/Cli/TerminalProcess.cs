@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using HibpIngest.Hosting;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
@@ -28,9 +27,7 @@ internal sealed class TerminalProcess : IAsyncDisposable
             RedirectStandardOutput = true,
         };
         start.Environment["TERM"] = "xterm";
-        start.Environment[HomeFolder.Variable] = Path.Combine(folder, ".hibp");
-        foreach (var (name, value) in variables)
-            start.Environment[name] = value;
+        start.SetVariables(folder, variables);
         _process = Process.Start(start)!;
     }
 

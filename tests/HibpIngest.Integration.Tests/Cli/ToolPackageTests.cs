@@ -1,4 +1,3 @@
-using System.Collections;
 using System.Diagnostics;
 
 namespace HibpIngest.Integration.Tests.Cli;
@@ -24,13 +23,17 @@ public sealed class ToolPackageTests : IDisposable
 
         var said = await RunAsync(empty, home, Path.Combine(home, ".dotnet", "tools", "hibp"), "demo", "--json");
 
-        var demo = JsonDocument.Parse(said).RootElement;
+        var demo = JsonElement.Parse(said);
         var accounts = await AcceptanceContract.ExtractAsync(RepositoryFile.Path("samples/Contoso.zip"));
-        Assert.Equal(accounts.Count, demo.GetProperty("accounts").GetInt32());
-        Assert.Equal("Contoso", Assert.Single(demo.GetProperty("found").EnumerateArray()).GetString());
-        var data = Path.Combine(home, ".local", "share", "hibp");
         Assert.Equal(
-            demo.GetProperty("notifications").GetInt32(), Directory.GetFiles(Path.Combine(data, "demo", "mail"), "*.eml").Length);
+            ("Contoso", accounts.Count, accounts.Count), (demo.Text("breach"), demo.Number("accounts"), demo.Number("entities")));
+        Assert.Equal("Contoso", Assert.Single(demo.List("found")).GetString());
+        Assert.True(demo.Number("rejected") > 0);
+        Assert.All(demo.GetProperty("seconds").EnumerateObject(), part => Assert.True(part.Value.GetDouble() >= 0));
+        Assert.True(demo.GetProperty("seconds").GetProperty("total").GetDouble() > 0);
+        var data = Path.Combine(home, ".local", "share", "hibp");
+        Assert.True(demo.Number("notifications") > 0);
+        Assert.Equal(demo.Number("notifications"), Directory.GetFiles(Path.Combine(data, "demo", "mail"), "*.eml").Length);
         Assert.NotEmpty(Directory.GetDirectories(Path.Combine(home, ".cache", "hibp"), "emulator-*"));
         Assert.Empty(Directory.EnumerateFileSystemEntries(empty));
     }
@@ -41,39 +44,27 @@ public sealed class ToolPackageTests : IDisposable
     /// <param name="home">An empty home folder; null keeps that of the test run.</param>
     private static async Task<string> RunAsync(string folder, string? home, string program, params string[] arguments)
     {
-        var start = new ProcessStartInfo(program, arguments)
-        {
-            WorkingDirectory = folder,
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        var own = Environment.GetEnvironmentVariables().Keys.Cast<string>();
-        foreach (var name in own.Where(name => home is not null || name.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase)).ToList())
+        var start = new ProcessStartInfo(program, arguments) { WorkingDirectory = folder };
+        foreach (var name in start.Environment.Keys.Where(name => home is null ? IsOfBuild(name) : !IsOfMachine(name)).ToList())
             start.Environment.Remove(name);
         if (home is not null)
         {
             start.Environment["HOME"] = home;
-            start.Environment["PATH"] = Environment.GetEnvironmentVariable("PATH");
+            start.Environment["DOTNET_CLI_TELEMETRY_OPTOUT"] = "1";
             // Finds a runtime outside the platform's default location. npm's download cache may be reused.
             start.Environment["DOTNET_ROOT"] = Environment.GetEnvironmentVariable("DOTNET_ROOT") ?? Path.GetDirectoryName(
                 new FileInfo(Environment.ProcessPath!).ResolveLinkTarget(returnFinalTarget: true)?.FullName ?? Environment.ProcessPath!);
-            start.Environment["npm_config_cache"] =
-                Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.UserProfile), ".npm");
-            start.Environment["DOTNET_CLI_TELEMETRY_OPTOUT"] = "1";
-            foreach (DictionaryEntry variable in Environment.GetEnvironmentVariables())
-            {
-                // Keeps the settings for reaching package sources, which depend on the machine.
-                if (((string)variable.Key).EndsWith("_proxy", StringComparison.OrdinalIgnoreCase)
-                    || ((string)variable.Key).StartsWith("npm_config_", StringComparison.OrdinalIgnoreCase)
-                    || ((string)variable.Key).EndsWith("_CERTS", StringComparison.Ordinal))
-                    start.Environment[(string)variable.Key] = (string?)variable.Value;
-            }
+            start.Environment.TryAdd(
+                "npm_config_cache", Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.UserProfile), ".npm"));
         }
-        using var process = Process.Start(start)!;
-        var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
-        await process.WaitForExitAsync();
-        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {process.ExitCode}: {await output}{await error}");
-        return await output;
+        return (await start.RunToEndAsync()).Succeeded().Output;
     }
+
+    private static bool IsOfBuild(string variable) => variable.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase);
+
+    /// <summary>Returns whether it is needed to find programs or to reach package sources, which depends on the machine.</summary>
+    private static bool IsOfMachine(string variable) => variable == "PATH"
+        || variable.EndsWith("_proxy", StringComparison.OrdinalIgnoreCase)
+        || variable.StartsWith("npm_config_", StringComparison.OrdinalIgnoreCase)
+        || variable.EndsWith("_CERTS", StringComparison.Ordinal);
 }

@@ -25,6 +25,17 @@ public abstract class CommandTestBase : IAsyncLifetime
 
     protected Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(Folder.Path, Variables, arguments);
 
+    /// <inheritdoc cref="HibpInProcess.RunWithInputAsync"/>
+    protected Task<HibpResult> RunWithInputAsync(string input, params string[] arguments) =>
+        HibpInProcess.RunWithInputAsync(Folder.Path, Variables, input, arguments);
+
+    /// <summary>Runs a command with --json, asserts that it succeeded, and returns its document.</summary>
+    protected async Task<JsonElement> JsonAsync(params string[] arguments) => (await RunAsync([.. arguments, "--json"])).Succeeded().Json;
+
+    /// <summary>Writes a zip with one text, and returns its path.</summary>
+    protected string Zip(string name, string text) => Folder.Write(name, PipelineRig.Zip(("dump.csv", text)));
+
+    /// <inheritdoc cref="HibpProcess.StartAsync"/>
     protected Task<HibpProcess> StartAsync(string until, params string[] arguments) =>
         HibpProcess.StartAsync(Folder.Path, Variables, until, arguments);
 }

@@ -126,6 +126,21 @@ public sealed record HibpResult(int ExitCode, string Output, string Error)
         return this;
     }
 
+    /// <summary>Asserts that it succeeded, and that its output contains a text.</summary>
+    public HibpResult Printed(string expected)
+    {
+        Assert.Contains(expected, Succeeded().Output, StringComparison.Ordinal);
+        return this;
+    }
+
+    /// <summary>Asserts that it failed with one line that contains a text, and returns that line.</summary>
+    public string FailedWith(string expected)
+    {
+        var line = FailedWithOneLine();
+        Assert.Contains(expected, line, StringComparison.Ordinal);
+        return line;
+    }
+
     /// <summary>Asserts that it failed with one line, and returns that line.</summary>
     public string FailedWithOneLine()
     {

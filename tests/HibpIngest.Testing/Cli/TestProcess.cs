@@ -34,6 +34,23 @@ internal static class TestProcess
         RedirectStandardError = true,
     };
 
+    /// <summary>Runs a program to its end.</summary>
+    public static async Task<HibpResult> RunToEndAsync(this ProcessStartInfo start)
+    {
+        (start.RedirectStandardOutput, start.RedirectStandardError) = (true, true);
+        using var process = Process.Start(start)!;
+        try
+        {
+            var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
+            await process.WaitForExitAsync().WaitAsync(HibpProcess.TestTimeout);
+            return new HibpResult(process.ExitCode, await output, await error);
+        }
+        finally
+        {
+            process.Kill(entireProcessTree: true);
+        }
+    }
+
     public static string HomeIn(string folder) => Path.Combine(folder, ".hibp");
 
     public static Task TerminateAsync(this Process process) => process.SignalAsync("TERM");

@@ -68,7 +68,8 @@ internal sealed class CrashPoint(int at, bool afterwards)
         }
     }
 
-    private T Wrap<T>(T port)
+    /// <summary>Returns a port whose calls are counted.</summary>
+    public T Wrap<T>(T port)
         where T : class
         => PortProxy<T>.Create(
             port, method => BeforeAsync($"{typeof(T).Name}.{method}"), After, value => value is IMessageQueue queue ? Wrap(queue) : value);

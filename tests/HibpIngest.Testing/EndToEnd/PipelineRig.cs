@@ -34,6 +34,17 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public string MailFolder => Path.Combine(_folder, "mail");
 
+    /// <summary>The folder of database and mails.</summary>
+    public string Folder => _folder;
+
+    /// <summary>The environment in which a <c>hibp</c> command works on the same stores.</summary>
+    public Dictionary<string, string> Variables => new()
+    {
+        ["HIBP_STORAGE"] = Connection,
+        ["HIBP_DATABASE"] = DatabaseFile,
+        ["HIBP_MAIL"] = $"pickup:{MailFolder}",
+    };
+
     /// <summary>The first process on these stores.</summary>
     public PipelineParts Context { get; private set; } = null!;
 
@@ -92,6 +103,8 @@ internal sealed class PipelineRig : IAsyncDisposable
     }
 
     public StorageAccount OpenAccount() => StorageAccount.Open(Connection, NullLoggerFactory.Instance, further: Further);
+
+    public Task<HibpResult> HibpAsync(params string[] arguments) => HibpInProcess.RunAsync(Folder, Variables, arguments);
 
     /// <summary>Uploads a blob to the container, as any storage tool would.</summary>
     public async Task<BlobVersion> DropAsync(string blob, byte[] content, string? metadata = null)

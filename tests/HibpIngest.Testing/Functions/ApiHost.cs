@@ -43,6 +43,13 @@ internal sealed class ApiHost : IAsyncDisposable
         return answer;
     }
 
+    /// <summary>Stops the worker, waits for its end, and returns its exit code.</summary>
+    public async Task<int> StopAsync()
+    {
+        await Worker.TerminateAsync();
+        return await Worker.EndAsync();
+    }
+
     public async ValueTask DisposeAsync()
     {
         await _front.DisposeAsync();
