@@ -23,14 +23,11 @@ public sealed class AccessHostTests : CommandTestBase
         await using var host = await StartAsync("ready", "run", "--listen", "http://127.0.0.1:0");
         var watch = host.Error.Split('\n').Single(line => line.StartsWith("watch at:", StringComparison.Ordinal))["watch at:".Length..];
         using var operators = new HttpClient { BaseAddress = new Uri(watch.Trim()) };
-        Assert.Equal(Requests, await Probe.AskUntilAsync(Requests, async () =>
-        {
-            using var report = JsonDocument.Parse(await operators.GetStringAsync(new Uri("/usage?by=status", UriKind.Relative)));
-            return report.RootElement.GetProperty("total").GetProperty("requests").GetInt32();
-        }));
-        var counted = (await RunAsync("usage", "--by", "status", "--json")).Succeeded().Json;
-        var line = Assert.Single(counted.GetProperty("lines").EnumerateArray());
-        Assert.Equal((404, Requests), (line.GetProperty("status").GetInt32(), line.GetProperty("requests").GetInt32()));
+        Assert.Equal(Requests, await Probe.AskUntilAsync<long>(Requests, async () =>
+            JsonElement.Parse(await operators.GetStringAsync(new Uri("/usage?by=status", UriKind.Relative)))
+                .GetProperty("total").Number("requests")));
+        var line = Assert.Single((await JsonAsync("usage", "--by", "status")).List("lines"));
+        Assert.Equal((404, Requests), (line.Number("status"), line.Number("requests")));
         await host.TerminateAsync();
     }
 
@@ -49,8 +46,7 @@ public sealed class AccessHostTests : CommandTestBase
 
         await using var host = await StartAsync("moved to access-rollup-poison", "run", "--roles", "access,sweep");
         Assert.Contains($"blob '{name}' of the access log is not counted", host.Error, StringComparison.Ordinal);
-        var poison = (await RunAsync("poison", "list", "access-rollup", "--json")).Succeeded();
-        Assert.Contains(name, poison.Output, StringComparison.Ordinal);
+        (await RunAsync("poison", "list", "access-rollup", "--json")).Printed(name);
         // It stops like a host that was working, with exit code 143.
         Assert.Equal(143, (await host.TerminateAsync()).ExitCode);
     }

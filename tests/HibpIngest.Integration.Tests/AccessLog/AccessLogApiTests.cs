@@ -142,21 +142,6 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
         Assert.Empty(await AccessLogContents.ReadAsync(_account.AccessLog));
     }
 
-    [Fact]
-    public async Task Concurrent_requests_are_each_logged_once_in_few_appends()
-    {
-        await using (var web = await StartAsync())
-        {
-            await Task.WhenAll(Enumerable.Range(0, 500).Select(
-                i => i % 2 == 0 ? web.GetAsync(Latest) : web.GetAsync(Account, fixture.Key)));
-        }
-        var found = await AccessLogContents.ReadAsync(_account.AccessLog);
-        Assert.Equal(500, found.Select(one => (one.Instance, one.Number)).Distinct().Count());
-        Assert.Equal(250, found.Count(one => one is { Route: Latest, Record.Status: 200 }));
-        Assert.Equal(250, found.Count(one => one.Record is { Status: 200, Key: not 0 }));
-        Assert.InRange(_blobs.Appends, 2, 400);
-    }
-
     private Task<WebRig> StartAsync(bool isOn = true) => WebRig.StartAsync(
         fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn,
         replaceServices: services => services.AddSingleton<IAccessBlobs>(_blobs));

@@ -126,13 +126,7 @@ internal sealed class AccessRig : IDisposable
         return bodies;
     }
 
-    public async Task<List<AccessBlob>> BlobsAsync()
-    {
-        var blobs = new List<AccessBlob>();
-        await foreach (var blob in Account.AccessLog.ListAsync(None))
-            blobs.Add(blob);
-        return blobs;
-    }
+    public ValueTask<List<AccessBlob>> BlobsAsync() => Account.AccessLog.ListAsync(None).ToListAsync();
 
     /// <summary>Asserts that the rows add up to what was logged.</summary>
     public async Task AssertCountedAsync()

@@ -87,7 +87,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             await rig.LogAsync(abandoned[^1], 50);
             rig.Clock.Advance(TimeSpan.FromHours(2));
 
-            var point = new KillPoint(at, isCarriedOut);
+            var point = new CrashPoint(at, isCarriedOut);
             try
             {
                 await rig.NewSweep(null, point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Queue)).RunAsync(None);
@@ -95,7 +95,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
                     await rig.NewRollUp(point.Wrap(rig.Account.AccessLog), point.Wrap(rig.Account.Usage)).RunAsync(body, None);
                 calls = point.Calls;
             }
-            catch (ProcessEndedException)
+            catch (CrashException)
             {
                 // Losing the messages it had received is worse than a real crash.
                 await rig.ClaimAsync();
@@ -275,27 +275,4 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.NewRollUp().RunAsync(new AccessMessage(good.Name), None);
         await rig.AssertCountedAsync();
     }
-}
-
-/// <summary>Ends a process at its Nth call, before or after the call takes effect; later calls fail.</summary>
-internal sealed class KillPoint(int at, bool isCarriedOut)
-{
-    public int Calls { get; private set; }
-
-    public T Wrap<T>(T port)
-        where T : class
-        => PortProxy<T>.Create(
-            port,
-            _ =>
-            {
-                Calls++;
-                if (Calls > at || (Calls == at && !isCarriedOut))
-                    throw new ProcessEndedException();
-                return Task.CompletedTask;
-            },
-            () =>
-            {
-                if (Calls >= at)
-                    throw new ProcessEndedException();
-            });
 }

@@ -9,6 +9,14 @@ internal static class AzuriteStorage
     /// <summary>Opens a fresh storage account of the emulator.</summary>
     public static async Task<StorageAccount> OpenAsync(StorageOptions? options = null) =>
         StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance, options);
+
+    /// <summary>Creates a part of a fresh storage account.</summary>
+    public static async Task<T> NewAsync<T>(Func<StorageAccount, T> part, Func<T, CancellationToken, Task> create)
+    {
+        var made = part(await OpenAsync());
+        await create(made, CancellationToken.None);
+        return made;
+    }
 }
 
 public sealed class AzureAccountTableTests : AccountTableContract
@@ -23,52 +31,32 @@ public sealed class AzureAccountTableTests : AccountTableContract
 
 public sealed class AzureRangeTableTests : RangeTableContract
 {
-    protected override async Task<IRangeTable> NewTableAsync()
-    {
-        var table = (await AzuriteStorage.OpenAsync()).Ranges;
-        await table.CreateAsync(CancellationToken.None);
-        return table;
-    }
+    protected override Task<IRangeTable> NewTableAsync() =>
+        AzuriteStorage.NewAsync<IRangeTable>(account => account.Ranges, (table, token) => table.CreateAsync(token));
 }
 
 public sealed class AzureStoreRegisterTests : StoreRegisterContract
 {
-    protected override async Task<IStoreRegister> NewRegisterAsync()
-    {
-        var register = (await AzuriteStorage.OpenAsync()).Register;
-        await register.CreateAsync(CancellationToken.None);
-        return register;
-    }
+    protected override Task<IStoreRegister> NewRegisterAsync() =>
+        AzuriteStorage.NewAsync<IStoreRegister>(account => account.Register, (register, token) => register.CreateAsync(token));
 }
 
 public sealed class AzureMessageQueueTests : MessageQueueContract
 {
-    protected override async Task<IMessageQueue> NewQueueAsync()
-    {
-        var queue = (await AzuriteStorage.OpenAsync()).Queues.Get("breach-test");
-        await queue.CreateAsync(CancellationToken.None);
-        return queue;
-    }
+    protected override Task<IMessageQueue> NewQueueAsync() =>
+        AzuriteStorage.NewAsync(account => account.Queues.Get("breach-test"), (queue, token) => queue.CreateAsync(token));
 }
 
 public sealed class AzureBreachBlobsTests : BreachBlobsContract
 {
-    protected override async Task<IBreachBlobs> NewContainerAsync()
-    {
-        var blobs = (await AzuriteStorage.OpenAsync()).Blobs;
-        await blobs.CreateAsync(CancellationToken.None);
-        return blobs;
-    }
+    protected override Task<IBreachBlobs> NewContainerAsync() =>
+        AzuriteStorage.NewAsync<IBreachBlobs>(account => account.Blobs, (blobs, token) => blobs.CreateAsync(token));
 }
 
 public sealed class AzureCatalogueBlobsTests : CatalogueBlobsContract
 {
-    protected override async Task<ICatalogueBlobs> NewContainerAsync()
-    {
-        var blobs = (await AzuriteStorage.OpenAsync()).Catalogue;
-        await blobs.CreateAsync(CancellationToken.None);
-        return blobs;
-    }
+    protected override Task<ICatalogueBlobs> NewContainerAsync() =>
+        AzuriteStorage.NewAsync<ICatalogueBlobs>(account => account.Catalogue, (blobs, token) => blobs.CreateAsync(token));
 }
 
 public sealed class AzurePasswordAppendsTests : PasswordAppendsContract
@@ -88,12 +76,8 @@ public sealed class AzureUsageTableTests : UsageTableContract
 
 public sealed class AzureAccessBlobsTests : AccessBlobsContract
 {
-    protected override async Task<IAccessBlobs> OpenAsync()
-    {
-        var blobs = (await AzuriteStorage.OpenAsync()).AccessLog;
-        await blobs.CreateAsync(CancellationToken.None);
-        return blobs;
-    }
+    protected override Task<IAccessBlobs> OpenAsync() =>
+        AzuriteStorage.NewAsync<IAccessBlobs>(account => account.AccessLog, (blobs, token) => blobs.CreateAsync(token));
 }
 
 public sealed class AzurePrefixBlobsTests : PrefixBlobsContract

@@ -1,12 +1,12 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
+using Azure.Core.Pipeline;
 using Azure.Storage;
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Specialized;
 using Azure.Storage.Queues;
 using Azure.Storage.Sas;
-using HibpIngest.Cli.Emulator;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Blobs;
 using HibpIngest.Storage.Azure.Connections;
@@ -30,18 +30,6 @@ public sealed class StorageAccountTests
         using var expired = StorageAccount.Open(
             WithSignature(connection, DateTimeOffset.UnixEpoch.AddYears(40)), NullLoggerFactory.Instance, Quick);
         await AssertRefusedAsync(expired);
-    }
-
-    [Fact]
-    public async Task Wrong_key_is_refused()
-    {
-        var connection = await AzuriteFixture.NewAccountAsync();
-        using (var good = StorageAccount.Open(connection, NullLoggerFactory.Instance, Quick))
-            await UseAllAsync(good);
-        var key = connection.Split("AccountKey=")[1].Split(';')[0];
-        using var wrong = StorageAccount.Open(
-            connection.Replace(key, LoopbackServer.Key, StringComparison.Ordinal), NullLoggerFactory.Instance, Quick);
-        await AssertRefusedAsync(wrong);
     }
 
     [Fact]
@@ -99,24 +87,40 @@ public sealed class StorageAccountTests
         await store.Blobs.CreateAsync(CancellationToken.None);
         var content = new byte[26 * MiB];
         new Random(17).NextBytes(content);
-        using var stop = new CancellationTokenSource();
-        var stopping = new StopAt(16 * MiB, stop);
-        await Assert.ThrowsAnyAsync<Exception>(
-            () => store.Blobs.UploadAsync("a.zip", new StoppingStream(content, 16 * MiB, stopping.Reached), stopping, stop.Token));
-
-        var staged = 0;
-        using var client = new HttpClient(new CountingHandler(request =>
+        var (sent, staged) = (0, 0);
+        var twoStaged = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        await Assert.ThrowsAnyAsync<HibpException>(() => UploadAsync(async send =>
         {
-            if (request.RequestUri!.Query.Contains("comp=block&", StringComparison.Ordinal))
-                Interlocked.Increment(ref staged);
+            if (Interlocked.Increment(ref sent) > 2)
+            {
+                await twoStaged.Task;
+                throw new HttpRequestException("the connection was lost");
+            }
+            var response = await send();
+            if (Interlocked.Increment(ref staged) == 2)
+                twoStaged.SetResult();
+            return response;
         }));
-        var blob = new BlockBlobClient(
-            connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
-        await BlockUpload.RunAsync(blob, new MemoryStream(content), null, CancellationToken.None);
-        Assert.Equal(2, staged); // four blocks, two of which existed
+        sent = 0;
+        var blob = await UploadAsync(send =>
+        {
+            Interlocked.Increment(ref sent);
+            return send();
+        });
+        Assert.Equal(2, sent); // four blocks, two of which existed
         using var back = new MemoryStream();
         await blob.DownloadToAsync(back);
         Assert.True(content.AsSpan().SequenceEqual(back.ToArray()));
+
+        async Task<BlockBlobClient> UploadAsync(Func<Func<Task<HttpResponseMessage>>, Task<HttpResponseMessage>> aroundBlock)
+        {
+            var client = new HttpClient(new AroundHandler((request, send) =>
+                request.RequestUri!.Query.Contains("comp=block&", StringComparison.Ordinal) ? aroundBlock(send) : send()));
+            var uploaded = new BlockBlobClient(
+                connection, "breach", "a.zip", new() { Transport = new HttpClientTransport(client), Retry = { MaxRetries = 0 } });
+            await BlockUpload.RunAsync(uploaded, new MemoryStream(content), null, CancellationToken.None);
+            return uploaded;
+        }
     }
 
     [Fact]
@@ -130,12 +134,13 @@ public sealed class StorageAccountTests
         var version = await store.Blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
 
         var fetched = new List<string>();
-        using var client = new HttpClient(new CountingHandler(request =>
+        using var client = new HttpClient(new AroundHandler((request, send) =>
         {
             lock (fetched)
                 fetched.Add(request.Headers.TryGetValues("x-ms-range", out var range) ? range.First() : request.Method.Method);
+            return send();
         }));
-        var blob = new BlobClient(connection, "breach", "a.zip", new() { Transport = new Azure.Core.Pipeline.HttpClientTransport(client) });
+        var blob = new BlobClient(connection, "breach", "a.zip", new() { Transport = new HttpClientTransport(client) });
         await using var stream = new BlobVersionStream(blob, version, content.Length);
         static string Bytes(long from, long to) => $"bytes={from}-{to - 1}";
 
@@ -155,15 +160,6 @@ public sealed class StorageAccountTests
         Assert.Equal([Bytes(Grain, 7 * Grain)], fetched.Skip(2));
         await stream.ReadExactlyAsync(buffer.AsMemory(0, 14_000));
         Assert.Equal([Bytes(7 * Grain, 14 * Grain)], fetched.Skip(3));
-        await stream.CopyToAsync(Stream.Null);
-        var ranges = fetched.Distinct()
-            .Select(range => range["bytes=".Length..].Split('-').Select(long.Parse).ToArray()).OrderBy(range => range[0]).ToList();
-        Assert.Equal(0, ranges[0][0]);
-        Assert.Equal(content.Length - 1, ranges[^1][1]);
-        Assert.All(ranges.Zip(ranges.Skip(1)), pair => Assert.Equal(pair.First[1] + 1, pair.Second[0]));
-        Assert.Contains(ranges, range => range[1] + 1 - range[0] == Range);
-        Assert.InRange(fetched.Count, ranges.Count, ranges.Count + 1); // the last one may have been dropped meanwhile
-        Assert.InRange(ranges.Count, 5, 20);
     }
 
     [Theory]
@@ -252,47 +248,18 @@ public sealed class StorageAccountTests
             Assert.DoesNotContain("private7", seen, StringComparison.OrdinalIgnoreCase);
     }
 
-    [Fact]
-    public async Task Emulator_with_a_data_folder_keeps_its_data()
-    {
-        var folder = Directory.CreateTempSubdirectory("hibp-emulator").FullName;
-        try
-        {
-            await using (
-                var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None))
-            {
-                using var store = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-                Assert.True(store.IsEmulator);
-                await UseAllAsync(store);
-            }
-
-            await using var again = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder }, CancellationToken.None);
-            using var kept = StorageAccount.Open(again.ConnectionString, NullLoggerFactory.Instance);
-            Assert.Equal([1], await kept.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
-            Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
-            Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
-        }
-        finally
-        {
-            Directory.Delete(folder, recursive: true);
-        }
-    }
-
     private static void AssertNoSecrets(string text)
     {
         foreach (var secret in (string[])["secret", "private.example", LoopbackServer.Key])
             Assert.DoesNotContain(secret, text, StringComparison.OrdinalIgnoreCase);
     }
 
-    private static async Task UseAllAsync(StorageAccount store)
+    internal static async Task UseAllAsync(StorageAccount store)
     {
         await store.Table.CreateAsync(CancellationToken.None);
         await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
         Assert.Equal([1], await store.Accounts.GetMarksAsync(new Account("b+rt", "example.com"), 1, CancellationToken.None));
-        var listed = new List<string>();
-        await foreach (var alias in store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None))
-            listed.Add(alias);
-        Assert.Equal(["anna", "b+rt"], listed);
+        Assert.Equal(["anna", "b+rt"], await store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None).ToListAsync());
         await store.Register.CreateAsync(CancellationToken.None);
         await store.Register.MarkOpenAsync(new(1), CancellationToken.None);
         Assert.Single(await store.Register.ListOpenAsync(CancellationToken.None));
@@ -338,8 +305,7 @@ public sealed class StorageAccountTests
 
     private static string WithSignature(string connection, DateTimeOffset expires)
     {
-        var parts = connection.Split(';', StringSplitOptions.RemoveEmptyEntries).ToDictionary(
-            part => part.Split('=')[0], part => part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]);
+        var parts = ConnectionStrings.Settings(connection);
         var builder = new AccountSasBuilder(
             AccountSasPermissions.All, expires, AccountSasServices.Blobs | AccountSasServices.Queues | AccountSasServices.Tables,
             AccountSasResourceTypes.All);
@@ -363,42 +329,5 @@ public sealed class StorageAccountTests
 
         protected override void OnEventWritten(EventWrittenEventArgs eventData) =>
             _seen?.Enqueue($"{eventData.EventName} {string.Join(' ', eventData.Payload ?? [])}");
-    }
-
-    private sealed class CountingHandler(Action<HttpRequestMessage> count) : DelegatingHandler(new SocketsHttpHandler())
-    {
-        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
-        {
-            count(request);
-            return base.SendAsync(request, cancellationToken);
-        }
-    }
-
-    /// <summary>Cancels once this many bytes have been uploaded.</summary>
-    private sealed class StopAt(long bytes, CancellationTokenSource stop) : IProgress<long>
-    {
-        private readonly TaskCompletionSource _reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public Task Reached => _reached.Task;
-
-        public void Report(long value)
-        {
-            if (value < bytes)
-                return;
-            stop.Cancel();
-            _reached.TrySetResult();
-        }
-    }
-
-    /// <summary>Returns its content up to a point, waits for a task, then fails.</summary>
-    private sealed class StoppingStream(byte[] content, int at, Task until) : MemoryStream(content)
-    {
-        public override async ValueTask<int> ReadAsync(Memory<byte> destination, CancellationToken cancellationToken = default)
-        {
-            if (Position < at)
-                return await base.ReadAsync(destination[..(int)Math.Min(destination.Length, at - Position)], cancellationToken);
-            await until;
-            throw new IOException("the disk failed");
-        }
     }
 }

@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using HibpIngest.Cli.Emulator;
+using HibpIngest.Integration.Tests.AzureStorage;
 using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -15,7 +16,8 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     public async Task Emulator_is_reachable_once_started_and_stopped_once_disposed()
     {
         var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
-        var endpoints = Endpoints(emulator.ConnectionString);
+        var endpoints = ((string[])["Blob", "Queue", "Table"])
+            .Select(service => ConnectionStrings.Endpoint(emulator.ConnectionString, service)).ToList();
         Assert.Equal(3, endpoints.Distinct().Count());
         using var client = new HttpClient();
         foreach (var endpoint in endpoints)
@@ -39,7 +41,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         var error = await Assert.ThrowsAsync<NotPossibleException>(
             () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
         Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
-        Assert.Contains(port.ToString(System.Globalization.CultureInfo.InvariantCulture), error.Message, StringComparison.Ordinal);
+        Assert.Contains($"{port}", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -48,7 +50,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         if (!OperatingSystem.IsLinux())
             return; // other systems have no file modes
         using var folder = new TemporaryFolder();
-        var owner = Environment.IsPrivilegedProcess ? "12345:12346" : await Shell.RunAsync("stat", "-c", "%u:%g", folder.Path);
+        var owner = await Shell.OwnerAsync(folder.Path);
         await Shell.RunAsync("chown", owner, folder.Path);
         await using (var emulator = await AzuriteEmulator.StartAsync(
             new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None))
@@ -69,14 +71,14 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         var first = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
         var second = AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
         using (var account = StorageAccount.Open(first.ConnectionString, NullLoggerFactory.Instance))
-            await account.Blobs.CreateAsync(CancellationToken.None);
+            await StorageAccountTests.UseAllAsync(account);
         Assert.False(second.IsCompleted);
         await first.DisposeAsync();
         await using var emulator = await second;
-        using var again = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-        // The container exists: listing a missing one fails.
-        await foreach (var _ in again.Blobs.ListDropsAsync(CancellationToken.None))
-            Assert.Fail("nothing was dropped");
+        using var kept = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
+        Assert.Equal([1], await kept.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
+        Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+        Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
     }
 
     [Fact]
@@ -148,8 +150,4 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
             """;
         Assert.Equal("[[true,false,false,true,false],3,[\"RowKey\"]]", await RunAsync(Script, "paced-saves.cjs", "indexed-lookups.cjs"));
     }
-
-    internal static Uri[] Endpoints(string connection) =>
-        [.. connection.Split(';').Where(part => part.Contains("Endpoint=", StringComparison.Ordinal)).Select(
-            part => new Uri(part[(part.IndexOf('=', StringComparison.Ordinal) + 1)..]))];
 }
