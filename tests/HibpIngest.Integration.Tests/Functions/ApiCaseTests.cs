@@ -118,8 +118,8 @@ public sealed class ApiCaseTests : IAsyncLifetime
         await DropAsync("First.zip");
         var mail = await MailAsync("Your email address is in leaked data");
         await PostAsync(PeopleRig.UnsubscribeIn(mail), "List-Unsubscribe=One-Click");
-        await Eventually.IsSoAsync(async () => (await pipeline.HibpAsync("subscribers", "list", "--json")).Succeeded().Json
-            .GetProperty("subscribers").GetArrayLength() == 0);
+        await Eventually.IsSoAsync(async () =>
+            (await pipeline.HibpAsync("subscribers", "list", "--json")).Succeeded().Json.List("subscribers").Count == 0);
         await DropAsync("Second.zip");
         Assert.Equal(3, Directory.GetFiles(pipeline.MailFolder, "*.eml").Length);
 
@@ -136,7 +136,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         // The web app knows the catalogue for some time.
         await Eventually.IsSoAsync(async () => (await browser.GetStringAsync(new Uri(api.Address, "domains/accounts")))
             .Contains(Person, StringComparison.Ordinal));
-        foreach (var said in (string[])[pipeline.Said, api.Said])
+        foreach (var said in (string[])[pipeline.Said, api.Said()])
             Assert.DoesNotContain("jane.private", said, StringComparison.OrdinalIgnoreCase);
 
         async Task PostAsync(string path, string body)
@@ -149,9 +149,8 @@ public sealed class ApiCaseTests : IAsyncLifetime
         async Task DropAsync(string blob)
         {
             await pipeline.DropAsync(blob, PipelineRig.Zip(("list.txt", Person)));
-            await Eventually.IsSoAsync(async () => (await pipeline.HibpAsync("status", "--json")).Succeeded().Json
-                .GetProperty("loads").EnumerateArray().Any(load =>
-                    load.GetProperty("blob").GetString() == blob && load.GetProperty("state").GetString() == "done"));
+            await Eventually.IsSoAsync(async () => (await pipeline.HibpAsync("status", "--json")).Succeeded().Json.List("loads")
+                .Any(load => load.Text("blob") == blob && load.Text("state") == "done"));
         }
 
         async Task<MimeKit.MimeMessage> MailAsync(string subject)
@@ -164,7 +163,7 @@ public sealed class ApiCaseTests : IAsyncLifetime
         }
     }
 
-    private async Task<(int Status, string Body)> AskAsync(IApiDriver api, string path)
+    private async Task<(int Status, string Body)> AskAsync(ApiDriver api, string path)
     {
         using var request = new HttpRequestMessage(HttpMethod.Get, new Uri(
             $"{api.Address}{path}", new UriCreationOptions { DangerousDisablePathAndQueryCanonicalization = true }));
@@ -176,18 +175,18 @@ public sealed class ApiCaseTests : IAsyncLifetime
 
     /// <summary>Asserts that neither the logs nor Application Insights contain a requested account.</summary>
     /// <param name="sent">Event id of a line that must reach Application Insights.</param>
-    private async Task AssertSilentAsync(IApiDriver api, int sent)
+    private async Task AssertSilentAsync(ApiDriver api, int sent)
     {
         await Eventually.IsSoAsync(() => Task.FromResult(
             _telemetry.Items.Any(item => item[TelemetryNames.Logs.EventId] == $"{sent}")));
         Assert.Equal(0, await api.StopAsync());
         Assert.Empty(AddressSearch.Find(
             _telemetry.Got.Select(one => one.Body), ["hibp-integration-tests", "account-exists", "example.com", "somebody"]));
-        Assert.DoesNotContain("hibp-integration-tests", api.Said, StringComparison.Ordinal);
-        Assert.DoesNotContain("example.com", api.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("hibp-integration-tests", api.Said(), StringComparison.Ordinal);
+        Assert.DoesNotContain("example.com", api.Said(), StringComparison.Ordinal);
     }
 
-    private async Task<IApiDriver> StartAsync(string driver, params (string Name, string Value)[] more)
+    private async Task<ApiDriver> StartAsync(string driver, params (string Name, string Value)[] more)
     {
         if (_storage.Length == 0)
         {
@@ -208,49 +207,19 @@ public sealed class ApiCaseTests : IAsyncLifetime
         };
         foreach (var (name, value) in more)
             settings.Add(name, value);
-        return driver == "host" ? new RealApi(await HostProcess.StartAsync(
-            BuiltApp.Folder("HibpIngest.Functions.Api"), _folder.Path, settings, "healthz"))
-            : new ListenedApi(await ApiHost.StartAsync(_folder.Path, settings));
-    }
-
-    private interface IApiDriver : IAsyncDisposable
-    {
-        Uri Address { get; }
-
-        string Said { get; }
-
-        Task<int> FindWorkerAsync();
-
-        Task<int> StopAsync();
-    }
-
-    private sealed class RealApi(HostProcess host) : IApiDriver
-    {
-        public Uri Address => host.Address;
-
-        public string Said => host.Said;
-
-        public Task<int> FindWorkerAsync() => host.FindWorkerAsync();
-
-        public Task<int> StopAsync() => host.TerminateAsync();
-
-        public ValueTask DisposeAsync() => host.DisposeAsync();
-    }
-
-    private sealed class ListenedApi(ApiHost host) : IApiDriver
-    {
-        public Uri Address => host.Address;
-
-        public string Said => host.Worker.Said;
-
-        public Task<int> FindWorkerAsync() => Task.FromResult(host.Worker.ProcessId);
-
-        public async Task<int> StopAsync()
+        if (driver == "host")
         {
-            await host.Worker.TerminateAsync();
-            return await host.Worker.EndAsync();
+            var real = await HostProcess.StartAsync(BuiltApp.Folder("HibpIngest.Functions.Api"), _folder.Path, settings, "healthz");
+            return new ApiDriver(real, real.Address, () => real.Said, real.FindWorkerAsync, real.TerminateAsync);
         }
+        var host = await ApiHost.StartAsync(_folder.Path, settings);
+        return new ApiDriver(host, host.Address, () => host.Worker.Said, () => Task.FromResult(host.Worker.ProcessId), host.StopAsync);
+    }
 
-        public ValueTask DisposeAsync() => host.DisposeAsync();
+    private sealed record ApiDriver(
+        IAsyncDisposable Host, Uri Address, Func<string> Said, Func<Task<int>> FindWorkerAsync, Func<Task<int>> StopAsync)
+        : IAsyncDisposable
+    {
+        public ValueTask DisposeAsync() => Host.DisposeAsync();
     }
 }

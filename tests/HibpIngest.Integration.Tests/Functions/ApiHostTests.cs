@@ -28,8 +28,7 @@ public sealed class ApiHostTests : IAsyncLifetime
         {
             await using var handler = await StartAsync(("HIBP_STORAGE", null), (variable, _storage));
             Assert.Equal((200, """{"status":"healthy"}"""), await AskAsync(handler, HttpMethod.Get, "healthz"));
-            await handler.Worker.TerminateAsync();
-            Assert.True(await handler.Worker.EndAsync() == 0, handler.Worker.Said);
+            Assert.True(await handler.StopAsync() == 0, handler.Worker.Said);
             Assert.Contains("HIBP_PROXIES=0", handler.Worker.Said, StringComparison.Ordinal);
         }
         Assert.Empty(Directory.GetFileSystemEntries(_folder.Path));
@@ -55,8 +54,7 @@ public sealed class ApiHostTests : IAsyncLifetime
             var message = JsonElement.Parse(body).GetProperty("message").GetString();
             Assert.StartsWith($"the app settings are wrong: {expected}", message, StringComparison.Ordinal);
         }
-        await handler.Worker.TerminateAsync();
-        Assert.True(await handler.Worker.EndAsync() == 0, handler.Worker.Said);
+        Assert.True(await handler.StopAsync() == 0, handler.Worker.Said);
         Assert.Contains(expected, handler.Worker.Said, StringComparison.Ordinal);
     }
 

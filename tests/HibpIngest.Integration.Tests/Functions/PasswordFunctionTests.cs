@@ -13,21 +13,19 @@ public sealed class PasswordFunctionTests
     {
         await using var host = await FunctionsHost.StartAsync();
         (await host.DropPasswordsAsync("one/hashes.txt", Lines(51))).AssertDone();
-        Assert.Equal("one", Status(await host.HibpAsync("passwords", "status", "--json")).GetProperty("imports")[0]
-            .GetProperty("release").GetString());
+        Assert.Equal("one", (await StatusAsync(host)).List("imports")[0].Text("release"));
         var counts = await host.PumpAsync("ImportPasswords");
         Assert.Equal((4, 0), counts["ImportPasswords"]);
 
         (await host.DropPasswordsAsync("two/hashes.txt.gz", [0x1F, 0x8B, 8, 0])).AssertDone();
         (await host.InvokeTimerAsync()).AssertDone();
-        var status = Status(await host.HibpAsync("passwords", "status", "--json"));
-        var part = status.GetProperty("releases")[0].GetProperty("parts")[0];
-        Assert.Equal(("sha1", Prefixes.Length * 20), (part.GetProperty("mode").GetString(), part.GetProperty("hashes").GetInt32()));
-        Assert.Equal("one", status.GetProperty("served").GetProperty("release").GetString());
-        Assert.Empty(status.GetProperty("imports").EnumerateArray());
-        Assert.Contains("compressed", status.GetProperty("refused")[0].GetProperty("reason").GetString(), StringComparison.Ordinal);
-        var said = (await host.HibpAsync("passwords", "status")).Succeeded().Output;
-        Assert.Contains("Not imported", said, StringComparison.Ordinal);
+        var status = await StatusAsync(host);
+        var part = status.List("releases")[0].List("parts")[0];
+        Assert.Equal(("sha1", Prefixes.Length * 20), (part.Text("mode"), part.Number("hashes")));
+        Assert.Equal("one", status.GetProperty("served").Text("release"));
+        Assert.Empty(status.List("imports"));
+        Assert.Contains("compressed", status.List("refused")[0].Text("reason"), StringComparison.Ordinal);
+        (await host.HibpAsync("passwords", "status")).Printed("Not imported");
 
         // A message for an unknown plan, and an invalid one.
         (await host.InvokeMessageAsync(
@@ -63,7 +61,8 @@ public sealed class PasswordFunctionTests
         Assert.Equal(Encoding.ASCII.GetString(Lines(52)), await File.ReadAllTextAsync(exported));
     }
 
-    private static JsonElement Status(HibpResult result) => result.Succeeded().Json;
+    private static async Task<JsonElement> StatusAsync(FunctionsHost host) =>
+        (await host.HibpAsync("passwords", "status", "--json")).Succeeded().Json;
 
     private static byte[] Lines(int seed)
     {

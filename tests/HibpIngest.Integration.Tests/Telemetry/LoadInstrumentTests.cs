@@ -73,11 +73,6 @@ public sealed class LoadInstrumentTests
         int Count(string name) => seen.Count(one => one.Name == name);
     }
 
-    private static string Text(ReadOnlySpan<KeyValuePair<string, object?>> tags)
-    {
-        var text = new List<string>();
-        foreach (var (name, value) in tags)
-            text.Add($"{name}={value}");
-        return string.Join(' ', text);
-    }
+    private static string Text(ReadOnlySpan<KeyValuePair<string, object?>> tags) =>
+        string.Join(' ', tags.ToArray().Select(tag => $"{tag.Key}={tag.Value}"));
 }

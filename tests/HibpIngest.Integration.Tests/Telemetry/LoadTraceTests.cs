@@ -1,7 +1,6 @@
 using System.Diagnostics;
 using System.Text.Json.Nodes;
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Sweeping;
@@ -65,7 +64,6 @@ public sealed class LoadTraceTests
     [InlineData("twice")]
     [InlineData("by hand")]
     [InlineData("forged")]
-    [InlineData("requeued")]
     [InlineData("poison")]
     public async Task Messages_join_the_trace_of_their_load_however_they_were_sent(string how)
     {
@@ -78,8 +76,7 @@ public sealed class LoadTraceTests
         await rig.DropAsync("Traced.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
         await rig.RunToEndAsync();
         var before = spans.All.Count;
-        var (slices, requeue, dispatcher) =
-            (rig.Context.Queues.Get(QueueNames.Slices), rig.Context.Get<RequeueSlices>(), rig.Context.Get<MessageDispatcher>());
+        var slices = rig.Context.Queues.Get(QueueNames.Slices);
 
         // Each load's later spans are one trace, separate from the other's.
         var trace = await TraceAsync(rig, 2);
@@ -87,7 +84,7 @@ public sealed class LoadTraceTests
         Assert.NotEqual(0, before);
         Assert.All(spans.All, span => Assert.Equal(Tag(span, Tags.Breach) == "Traced", span.TraceId == trace));
 
-        await requeue.RunAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
+        await rig.Context.Get<RequeueSlices>().RunAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
         var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
         Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // an operator's command has no span
         switch (how)
@@ -100,20 +97,15 @@ public sealed class LoadTraceTests
                 await rig.RunToEndAsync();
                 break;
             case "twice":
-                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
-                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await DispatchAsync(message.Body);
+                await DispatchAsync(message.Body);
                 break;
             case "by hand":
-                await dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":2,"slice":2}""", CancellationToken.None);
+                await DispatchAsync("""{"version":1,"load":2,"slice":2}""");
                 break;
             case "forged":
-                await dispatcher.DispatchAsync(
-                    QueueNames.Slices,
-                    """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""",
-                    CancellationToken.None);
-                break;
-            case "requeued":
-                await dispatcher.DispatchAsync(QueueNames.Slices, message.Body, CancellationToken.None);
+                await DispatchAsync(
+                    """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""");
                 break;
             case "poison":
                 await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(
@@ -126,6 +118,9 @@ public sealed class LoadTraceTests
         Assert.NotEmpty(after);
         Assert.All(after, span => Assert.Equal((trace, "2"), (span.TraceId, Tag(span, Tags.Load))));
         Assert.All(after.Where(span => span.OperationName == Spans.Slice), span => Assert.Equal("2", Tag(span, Tags.Slice)));
+
+        Task DispatchAsync(string body) =>
+            rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, body, CancellationToken.None);
     }
 
     [Fact]
@@ -144,32 +139,6 @@ public sealed class LoadTraceTests
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);
         Assert.Equal(failed.TraceId, resumed[1].TraceId);
-    }
-
-    [Fact]
-    public async Task Failed_slice_span_has_its_number_and_error()
-    {
-        using var spans = new CollectedSpans();
-        await using var rig = await PipelineRig.StartAsync(options =>
-        {
-            Small(options);
-            options.Retry.MaxTries = 1;
-        });
-        await rig.DropAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 300))));
-        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var ingest = Assert.Single(
-            await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        var dispatcher = rig.Context.Get<MessageDispatcher>();
-        await dispatcher.DispatchAsync(QueueNames.Ingest, ingest.Body, CancellationToken.None);
-        RowsFault.Lose(rig.DatabaseFile, load: 1, position: 150);
-
-        var error = await Assert.ThrowsAsync<RowsMissingException>(
-            () => dispatcher.DispatchAsync(QueueNames.Slices, """{"version":1,"load":1,"slice":2}""", CancellationToken.None));
-        var span = Assert.Single(spans.Of(Spans.Slice));
-        Assert.Equal((ActivityStatusCode.Error, error.Message), (span.Status, span.StatusDescription));
-        Assert.Equal(
-            ("1", "Failing", "2", "1"), (Tag(span, Tags.Load), Tag(span, Tags.Breach), Tag(span, Tags.Slice), Tag(span, Tags.Attempt)));
-        Assert.Equal(await TraceAsync(rig, 1), span.TraceId);
     }
 
     private static async Task<ActivityTraceId> TraceAsync(PipelineRig rig, long load) =>
