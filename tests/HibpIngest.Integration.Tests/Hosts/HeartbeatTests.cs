@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
 using HibpIngest.Hosting;
+using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Integration.Tests.Telemetry;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -192,28 +193,19 @@ public sealed class HeartbeatTests
 
         public ThreeListeners(bool listening = true)
         {
-            while (_listeners.Count < 3)
+            for (var port = FirstPort; port < FirstPort + 3; port++)
             {
-                try
-                {
-                    var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-                    _listeners.Add(socket);
-                    socket.Bind(new IPEndPoint(IPAddress.Loopback, _listeners.Count == 1 ? 0 : FirstPort + _listeners.Count - 1));
-                    if (listening)
-                        socket.Listen(4);
-                }
-                catch (SocketException)
-                {
-                    // The next port is in use.
-                    _listeners.Dispose();
-                    _listeners.Clear();
-                }
+                var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+                _listeners.Add(socket);
+                socket.Bind(new IPEndPoint(IPAddress.Loopback, port));
             }
+            if (listening)
+                Listen();
         }
 
         public void Listen() => _listeners.ForEach(socket => socket.Listen(4));
 
-        public int FirstPort => ((IPEndPoint)_listeners[0].LocalEndPoint!).Port;
+        public int FirstPort { get; } = OperationTests.FreePorts();
 
         public void Close(int number) => _listeners[number].Dispose();
 

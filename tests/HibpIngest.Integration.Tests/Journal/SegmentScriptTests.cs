@@ -69,19 +69,11 @@ public sealed class SegmentScriptTests : IDisposable
 
     private async Task<(string Output, string Error)> RunAsync(byte[] segment)
     {
-        var start = new ProcessStartInfo(
+        var node = await new ProcessStartInfo(
             "node",
             [RepositoryFile.Path("tests/HibpIngest.Integration.Tests/Journal/segment-reader.mjs"), _folder.Write("1.alog", segment)])
-        {
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-        };
-        using var node = Process.Start(start)!;
-        var error = node.StandardError.ReadToEndAsync();
-        var output = await node.StandardOutput.ReadToEndAsync();
-        await node.WaitForExitAsync();
-        Assert.Equal((await error).Length == 0 ? 0 : 1, node.ExitCode);
-        return (output, await error);
+            .RunToEndAsync();
+        Assert.Equal(node.Error.Length == 0 ? 0 : 1, node.ExitCode);
+        return (node.Output, node.Error);
     }
 }

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.IO.Compression;
 using HibpIngest.Cli.Samples;
 
@@ -10,25 +9,9 @@ public sealed class SampleScriptTests
     public async Task Independent_script_finds_the_same_accounts()
     {
         var zip = AddHostileEntries(Make());
-        var file = Path.Combine(Path.GetTempPath(), $"hibp-{Guid.NewGuid():N}.zip");
-        try
-        {
-            await File.WriteAllBytesAsync(file, zip);
-            var start =
-                new ProcessStartInfo("node") { UseShellExecute = false, RedirectStandardOutput = true, RedirectStandardError = true };
-            start.ArgumentList.Add(RepositoryFile.Path("tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs"));
-            start.ArgumentList.Add(file);
-            using var node = Process.Start(start)!;
-            var error = node.StandardError.ReadToEndAsync();
-            var output = await node.StandardOutput.ReadToEndAsync();
-            await node.WaitForExitAsync();
-            Assert.Equal(("", 0), (await error, node.ExitCode));
-            Assert.Equal(Read(zip).Distinct().Order(StringComparer.Ordinal), output.Split('\n', StringSplitOptions.RemoveEmptyEntries));
-        }
-        finally
-        {
-            File.Delete(file);
-        }
+        using var folder = new TemporaryFolder();
+        var found = await AcceptanceContract.ExtractAsync(folder.Write("sample.zip", zip));
+        Assert.Equal(Read(zip).Distinct().Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
     }
 
     private static byte[] Make()
