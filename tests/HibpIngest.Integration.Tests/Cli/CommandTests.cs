@@ -59,8 +59,7 @@ public sealed class CommandTests : CommandTestBase
             "somebody", (await RunAsync("lookup", "somebody@nowhere")).FailedWith("not a valid address"), StringComparison.Ordinal);
 
         // Many accounts, one per line: an invalid line is reported by its number only, and the document is complete all the same.
-        var many = await RunWithInputAsync(
-            "USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
+        var many = await RunWithInputAsync("USER1@example1.com\n\nnobody@localhost\nuser1@example2.com\n", "lookup", "-", "--json");
         Assert.Equal(1, many.ExitCode);
         Assert.Equal(
             [("user1@example1.com", 1), ("user1@example2.com", 0)],
@@ -142,8 +141,7 @@ public sealed class CommandTests : CommandTestBase
         foreach (var folder in (string[])[copy, cold])
         {
             var there = Assert.Single(await LogContent.ReadAsync(new HibpIngest.Journal.Files.FolderJournal(folder)));
-            Assert.Equal(
-                Accounts.Split('\n').Order(StringComparer.Ordinal), there.Accounts.Order(StringComparer.Ordinal));
+            Assert.Equal(Accounts.Split('\n').Order(StringComparer.Ordinal), there.Accounts.Order(StringComparer.Ordinal));
             Assert.Equal(("Tiny", 300), (there.Document!.Breach, there.Document.Rows));
         }
 

@@ -26,8 +26,7 @@ public sealed class OperatorTextTests : CommandTestBase
     public async Task Invalid_command_line_exits_with_2_and_refers_to_help() => Assert.Equal(
         new HibpResult(
             Failure.WrongUsage, "",
-            string.Join(
-                Environment.NewLine, "error: give exactly one of --slice, --failed, --all", "see: hibp load requeue --help", "")),
+            string.Join(Environment.NewLine, "error: give exactly one of --slice, --failed, --all", "see: hibp load requeue --help", "")),
         await RunAsync("load", "requeue", "Adobe"));
 
     [Fact]

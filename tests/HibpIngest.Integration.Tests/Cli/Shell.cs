@@ -3,7 +3,7 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>Runs system programs for what .NET can't read or set: owners of files.</summary>
 internal static class Shell
 {
-    /// <summary>The user and group to which tests give files. Only root can change a file's owner; another user uses his own.</summary>
+    /// <summary>Returns the user and group to give to a file. Only root can change them; other users keep theirs.</summary>
     public static async Task<string> OwnerAsync(string path) =>
         Environment.IsPrivilegedProcess ? "12345:12346" : await RunAsync("stat", "-c", "%u:%g", path);
 

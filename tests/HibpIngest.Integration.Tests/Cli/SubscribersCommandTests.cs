@@ -23,10 +23,9 @@ public sealed class SubscribersCommandTests : CommandTestBase
             // Without the key nothing is done.
             (await RunWithInputAsync(Forgotten, "subscribers", "forget", "-")).FailedWith("HIBP_SUPPRESSION_KEY is needed");
             Variables["HIBP_SUPPRESSION_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
-            var forgotten = await RunWithInputAsync(
-                $" {Forgotten.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json");
-            Assert.Equal(
-                (2, 2), (forgotten.Succeeded().Json.Number("subscriptions"), forgotten.Json.Number("notifications")));
+            var forgotten = await RunWithInputAsync($" {Forgotten.ToUpperInvariant()} \n\n", "subscribers", "forget", "-", "--json");
+            var counts = forgotten.Succeeded().Json;
+            Assert.Equal((2, 2), (counts.Number("subscriptions"), counts.Number("notifications")));
             said.Append(forgotten.Output).Append(forgotten.Error);
 
             File.Delete(subscribers);
