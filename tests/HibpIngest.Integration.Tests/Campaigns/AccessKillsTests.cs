@@ -48,7 +48,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     public async Task Answered_requests_are_logged_despite_kills_and_an_emulator_outage()
     {
         var random = new Random(Seed);
-        Say("| kill | durable: answered | logged | behind: answered | logged | missing |");
+        Say("| kill | durable: answered | logged | buffered: answered | logged | missing |");
         Say("| ---: | ---: | ---: | ---: | ---: | ---: |");
         for (var kill = 1; kill <= Kills; kill++)
             await KillAsync(kill, TimeSpan.FromMilliseconds(random.Next(200, 3_000)));
@@ -136,7 +136,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         Say($"for {Outage.TotalSeconds} s without it: {down}; {downBuffered}");
         Say($"after: {after}; {afterBuffered}");
         Say("logged until it was back: " + string.Join(", ", first.Counts.Select(one => $"{one.Key}: {one.Value}")));
-        Say("logged behind that: "
+        Say("logged after that: "
             + string.Join(", ", last.Counts.Select(one => $"{one.Key}: {one.Value - first.Counts.GetValueOrDefault(one.Key)}")));
         Demand(before.IsOk && beforeBuffered.IsOk && after.IsOk && afterBuffered.IsOk, "there were errors while the emulator was running");
         Demand(
@@ -149,7 +149,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         // Refused requests have a record too if there was room.
         var lost = asked + new[] { before, beforeBuffered, going, goingBuffered, down, downBuffered }
             .Sum(load => load.Ok + load.Unavailable) - first.Counts.Values.Sum();
-        Say($"not logged of those behind: {answeredBuffered - first.Of(downBuffered.Route, 200)}, of all: {lost}");
+        Say($"not logged of the buffered route: {answeredBuffered - first.Of(downBuffered.Route, 200)}, of all: {lost}");
         Demand(log.Contains("access log: down", StringComparison.Ordinal), "the server doesn't say that its log is down");
         Demand(
             log.Contains($"; {lost} requests were not logged", StringComparison.Ordinal),

@@ -3,9 +3,6 @@ using System.Net;
 namespace HibpIngest.Integration.Tests.Campaigns;
 
 /// <summary>Sends requests for one route, one after another on each connection, and counts every response.</summary>
-/// <param name="server">The server's address.</param>
-/// <param name="route">The path.</param>
-/// <param name="connections">Concurrent connections.</param>
 /// <param name="pause">Pause of a connection after each response.</param>
 internal sealed class AccessLoad(string server, string route, int connections, TimeSpan pause = default)
 {
@@ -22,13 +19,11 @@ internal sealed class AccessLoad(string server, string route, int connections, T
     /// <summary>Responses of 503 with a Retry-After header.</summary>
     public int Unavailable => Volatile.Read(ref _unavailable);
 
-    /// <summary>Other responses.</summary>
     public int Others => Volatile.Read(ref _others);
 
     /// <summary>Requests without a response.</summary>
     public int Failed => Volatile.Read(ref _failed);
 
-    /// <summary>True if every request had the response.</summary>
     public bool IsOk => Ok > 0 && Unavailable + Others + Failed == 0;
 
     public override string ToString() => $"{Route} {Ok} of 200, {Unavailable} of 503, {Others} others, {Failed} failed";
@@ -41,7 +36,6 @@ internal sealed class AccessLoad(string server, string route, int connections, T
         await Task.WhenAll(Enumerable.Range(0, connections).Select(_ => Task.Run(() => AskAsync(client, end), CancellationToken.None)));
     }
 
-    /// <summary>Sends one request, and returns whether it got this status.</summary>
     public static async Task<bool> IsAnsweredAsync(string server, string route, HttpStatusCode status)
     {
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });

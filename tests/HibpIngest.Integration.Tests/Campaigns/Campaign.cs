@@ -14,7 +14,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
 {
     protected const string Scripts = "tests/HibpIngest.Integration.Tests/Campaigns";
     protected const string Extract = "tests/HibpIngest.Testing/EndToEnd/extract-accounts.mjs";
-    protected const int DifferencesShown = 5;
+    internal const int DifferencesShown = 5;
 
     private static readonly TimeSpan LoadTimeout = TimeSpan.FromHours(2);
 
@@ -49,7 +49,6 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
         await base.DisposeAsync();
     }
 
-    /// <summary>Returns the size for the form that runs.</summary>
     protected static int Size(int inShortForm, int inLongForm) => IsLong ? inLongForm : inShortForm;
 
     protected void Say(string line) => output.WriteLine(line);

@@ -14,11 +14,9 @@ internal sealed class ExpectedRanges(string folder, Action<string> say)
     public const string Head = "| what | prefixes | bytes | differences |\n| --- | ---: | ---: | ---: |";
 
     private const int AtOnce = 8;
-    private const int DifferencesShown = 5;
 
     /// <summary>Returns what the script expects for both modes.</summary>
     /// <param name="listOf">The file of a mode's hashes.</param>
-    /// <param name="prefixes">The ranges.</param>
     public async Task<IReadOnlyList<ExpectedRange>> ReadAsync(Func<HashMode, string> listOf, string[] prefixes)
     {
         var (expected, plan) = (new List<ExpectedRange>(), Path.Combine(folder, "plan.json"));
@@ -57,7 +55,7 @@ internal sealed class ExpectedRanges(string folder, Action<string> say)
                     + $"with {text.Length} of {digest}");
         });
         say($"| {what} | {expected.Count:N0} | {bytes:N0} | {differences.Count:N0} |");
-        foreach (var difference in differences.Take(DifferencesShown))
+        foreach (var difference in differences.Take(Campaign.DifferencesShown))
             say(difference);
         return differences.Count;
     }

@@ -113,8 +113,7 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
         }
     }
 
-    /// <summary>Returns the load that must still be open.</summary>
-    /// <returns>Null if it has ended.</returns>
+    /// <returns>Null if the load that must still be open has ended.</returns>
     private static Load? Open(IReadOnlyList<Load> loads) =>
         loads.SingleOrDefault(load => load is { Breach: Loading, State: LoadState.Ingesting or LoadState.Upserting });
 
@@ -186,6 +185,5 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
         return Stopwatch.GetElapsedTime(began);
     }
 
-    /// <summary>A request and its expected response.</summary>
     private sealed record Answer(string Path, int Status, string Body);
 }

@@ -1,8 +1,6 @@
 using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Mail;
-using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -24,7 +22,7 @@ public sealed class BackupTests : IDisposable
     public async Task Restore_holds_mails_that_were_sent_after_the_backup()
     {
         await using var rig = await StartAsync();
-        await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
+        await DropAsync(rig, """{"Notify":"hold"}""");
         Assert.Equal(LoadState.Held, Assert.Single(await rig.LoadsAsync()).State);
         // Released, but not sent yet.
         Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("Adobe", None));
@@ -37,8 +35,7 @@ public sealed class BackupTests : IDisposable
 
         Directory.Delete(rig.MailFolder, recursive: true);
         var restored = await RestoreAsync(rig, file, note);
-        await restored.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(restored);
+        await restored.SweepToEndAsync();
         Assert.Empty(rig.Mails());
         var load = Assert.Single(await restored.Database.ListLoadsAsync(null, None));
         Assert.Equal((LoadState.Held, 1), (load.State, load.Notifications.Open));
@@ -46,7 +43,7 @@ public sealed class BackupTests : IDisposable
         Assert.Equal(confirmed, await restored.Register.GetConfirmedAsync(None));
 
         // A later breach's mail has an id that was never used.
-        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 130))));
+        await rig.DropAccountsAsync("Bold.zip", 0, 130);
         await PipelineRig.RunToEndAsync(restored);
         // Far above the earlier ids, because ids continue from the clock.
         var id = Path.GetFileNameWithoutExtension(Assert.Single(rig.Mails()).File);
@@ -57,7 +54,7 @@ public sealed class BackupTests : IDisposable
     public async Task Restore_refuses_a_bad_backup_or_a_database_in_use_and_changes_nothing()
     {
         await using var rig = await StartAsync();
-        await DropAsync(rig, "Adobe.zip", 0);
+        await DropAsync(rig);
         var (file, note) = await BackUpAsync(rig);
         var noteFile = BackupNote.PathOf(file);
         Assert.Equal([file, noteFile], Directory.GetFiles(_folder.Path).Order());
@@ -124,7 +121,7 @@ public sealed class BackupTests : IDisposable
     public async Task Restore_replaces_a_lost_or_damaged_database_and_keeps_the_damaged_files()
     {
         await using var rig = await StartAsync();
-        await DropAsync(rig, "Adobe.zip", 0);
+        await DropAsync(rig);
         var (file, note) = await BackUpAsync(rig);
         var (table, mails) = (await rig.TableAsync(), rig.Mails());
         await rig.CloseAsync();
@@ -147,24 +144,27 @@ public sealed class BackupTests : IDisposable
         Assert.Empty(Directory.GetFiles(folder, "hibp.db.before-restore-*"));
     }
 
-    [Fact]
-    public async Task Reconcile_holds_sent_mails_after_a_manual_restore_without_newer_loads()
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Reconcile_holds_sent_mails_after_a_manual_restore(bool hasNewerLoad)
     {
         await using var rig = await StartAsync();
-        await DropAsync(rig, "Adobe.zip", 0, """{"Notify":"hold"}""");
+        await DropAsync(rig, """{"Notify":"hold"}""");
         await rig.Context.Get<MailOperations>().NotifyAsync("Adobe", None);
         var backup = await rig.BackUpAsync("other");
         await rig.RunToEndAsync();
         Assert.Single(rig.Mails());
+        if (hasNewerLoad)
+            await rig.LoadAccountsAsync("Bold.zip", 200, 10);
         await rig.RestoreAsync(backup);
         Directory.Delete(rig.MailFolder, recursive: true);
         var restored = rig.OpenContext();
-        await restored.Get<ReconcileRestoredDatabase>().RunAsync(None);
-        await restored.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(restored);
+        await restored.ReconcileAsync();
+        await restored.SweepToEndAsync();
         Assert.Empty(rig.Mails());
-        Assert.Equal(LoadState.Held, Assert.Single(await restored.Database.ListLoadsAsync(null, None)).State);
-        await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<ReconcileRestoredDatabase>().RunAsync(None));
+        Assert.Equal(LoadState.Held, (await restored.Database.GetLoadAsync(new(1), None))!.State);
+        await Assert.ThrowsAsync<NotPossibleException>(() => restored.ReconcileAsync());
     }
 
     private static async Task<PipelineParts> RestoreAsync(PipelineRig rig, string file, BackupNote note)
@@ -177,7 +177,7 @@ public sealed class BackupTests : IDisposable
         await restore.PutInPlaceAsync(None);
         // A host that starts in between refuses.
         await Assert.ThrowsAsync<StoreMismatchException>(() => rig.OpenContext().Get<StoreSetup>().EnsureAsync(None));
-        await context.Get<ReconcileRestoredDatabase>().RunAsync(None);
+        await context.ReconcileAsync();
         return context;
     }
 
@@ -187,10 +187,9 @@ public sealed class BackupTests : IDisposable
     private static Task<PipelineRig> StartAsync() => PipelineRig.StartAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.Mode) = (100, 50, JournalMode.On));
 
-    private static async Task DropAsync(PipelineRig rig, string zip, int first, string? metadata = null)
+    private static async Task DropAsync(PipelineRig rig, string? metadata = null)
     {
         await rig.ImportAsync(("user1@d1.example.org", null));
-        await rig.DropAsync(zip, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, 130))), metadata);
-        await rig.RunToEndAsync();
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 130, metadata);
     }
 }

@@ -9,10 +9,8 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// an archive's damage is found. All inputs of <see cref="BadInputTests"/> are uploaded to it at once, with two
 /// subscribers who must not be notified.
 /// </summary>
-public sealed class BadInputHost : IAsyncLifetime
+public sealed class BadInputHost : CommandTestBase
 {
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = [];
     private HibpProcess? _host;
 
     /// <summary>The result of each <c>hibp drop --wait</c>, by the breach's name.</summary>
@@ -21,20 +19,18 @@ public sealed class BadInputHost : IAsyncLifetime
     /// <summary>The output of <c>hibp run</c> so far.</summary>
     public string Said => _host!.Error;
 
-    public string MailFolder => Path.Combine(_folder.Path, "mail");
+    public string MailFolder => Path.Combine(Folder.Path, "mail");
 
-    public async Task InitializeAsync()
+    public override async Task InitializeAsync()
     {
-        _variables["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync();
-        _variables["HIBP_DATABASE"] = Path.Combine(_folder.Path, "hibp.db");
-        _variables["HIBP_MAIL"] = "pickup:" + MailFolder;
-        _variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
-        _variables["HIBP_BATCHROWS"] = "20";
-        _variables["HIBP_SLICEROWS"] = "10";
-        (await RunAsync(
+        await base.InitializeAsync();
+        Variables["HIBP_SECRET_KEY"] = Convert.ToBase64String(RandomNumberGenerator.GetBytes(32));
+        Variables["HIBP_BATCHROWS"] = "20";
+        Variables["HIBP_SLICEROWS"] = "10";
+        (await HibpAsync(
             "subscribers", "import",
             Write("subscribers.csv", "email,domain\nuser0@example.com,\nowner@example.net,example.com\n"u8.ToArray()))).Succeeded();
-        _host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        _host = await StartAsync("ready", "run");
 
         var others = UploadOthersAsync();
         var drops = BadInputTests.Archives.Select(archive => (archive.Key, Result: DropAsync(archive.Key, archive.Value))).ToList();
@@ -43,15 +39,15 @@ public sealed class BadInputHost : IAsyncLifetime
         await others;
     }
 
-    public Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
+    public Task<HibpResult> HibpAsync(params string[] arguments) => RunAsync(arguments);
 
-    public string Write(string name, byte[] content) => _folder.Write(name, content);
+    public string Write(string name, byte[] content) => Folder.Write(name, content);
 
-    public async Task DisposeAsync()
+    public override async Task DisposeAsync()
     {
         if (_host is not null)
             await _host.DisposeAsync();
-        _folder.Dispose();
+        await base.DisposeAsync();
     }
 
     private Task<HibpResult> DropAsync(string name, BadInputTests.Archive archive) =>
@@ -61,7 +57,7 @@ public sealed class BadInputHost : IAsyncLifetime
 
     private async Task UploadOthersAsync()
     {
-        using var account = StorageAccount.Open(_variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
+        using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         foreach (var (blob, content) in BadInputTests.Uploads)
         {
             if (blob.EndsWith(".json", StringComparison.Ordinal))

@@ -13,8 +13,6 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
 {
     private static readonly byte[] Text = Encoding.ASCII.GetBytes(PipelineRig.Accounts(0, 100));
 
-    /// <summary>An archive to upload.</summary>
-    /// <param name="Make">Makes its bytes.</param>
     /// <param name="Words">Text that its error must contain.</param>
     public sealed record Archive(Func<byte[]> Make, params string[] Words)
     {
@@ -25,7 +23,6 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         public int Accounts { get; init; }
     }
 
-    /// <summary>The archives by breach name.</summary>
     public static Dictionary<string, Archive> Archives { get; } = new()
     {
         ["NotAZip"] = new(
@@ -70,7 +67,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
         if (archive.Password is { } password)
             Assert.DoesNotContain(password, dropped.Error, StringComparison.Ordinal);
 
-        var status = (await host.RunAsync("status", name, "--json")).Succeeded().Json;
+        var status = (await host.HibpAsync("status", name, "--json")).Succeeded().Json;
         var load = Assert.Single(status.GetProperty("loads").EnumerateArray());
         Assert.Equal(("failed", archive.Accounts), (Property(load, "state"), load.GetProperty("accounts").GetInt32()));
         Assert.EndsWith(Property(load, "error")!, line, StringComparison.Ordinal);
@@ -96,13 +93,13 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     {
         foreach (var (blob, _) in Uploads.Where(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal)))
             await FailedLoadAsync(blob);
-        var breaches = (await host.RunAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray().ToList();
+        var breaches = (await host.HibpAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray().ToList();
         Assert.All(
             breaches, breach => Assert.Equal(
                 (false, JsonValueKind.Null), (breach.GetProperty("public").GetBoolean(), breach.GetProperty("publishedAt").ValueKind)));
         // The first account of every intact entry; one of them was copied from the archive with a bad CRC.
         Assert.Empty(
-            (await host.RunAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
+            (await host.HibpAsync("lookup", "user0@example.com", "--json")).Succeeded().Json.GetProperty("breaches").EnumerateArray());
         Assert.True(!Directory.Exists(host.MailFolder) || Directory.GetFiles(host.MailFolder).Length == 0);
     }
 
@@ -125,9 +122,9 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     [Fact]
     public async Task Drop_refuses_an_empty_file_before_the_upload()
     {
-        var line = (await host.RunAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
+        var line = (await host.HibpAsync("drop", host.Write("Empty.zip", []), "--wait")).FailedWithOneLine();
         Assert.Contains("'Empty.zip': the file is empty (0 bytes)", line, StringComparison.Ordinal);
-        Assert.Contains("no breach 'Empty'", (await host.RunAsync("status", "Empty")).FailedWithOneLine(), StringComparison.Ordinal);
+        Assert.Contains("no breach 'Empty'", (await host.HibpAsync("status", "Empty")).FailedWithOneLine(), StringComparison.Ordinal);
     }
 
     /// <summary>Polls until the load has failed; each poll is a process, which is pause enough.</summary>
@@ -135,7 +132,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
     {
         for (var looks = 0; looks < 100; looks++)
         {
-            var loads = (await host.RunAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray();
+            var loads = (await host.HibpAsync("status", "--json")).Succeeded().Json.GetProperty("loads").EnumerateArray();
             if (loads.SingleOrDefault(load => Property(load, "blob") == blob) is { ValueKind: JsonValueKind.Object } load
                 && Property(load, "state") == "failed")
                 return load;

@@ -1,34 +1,23 @@
-using System.Net;
-using System.Net.Sockets;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests that an unusable store ends a command, including <c>hibp run</c>, with one line and exit code 1.</summary>
-public sealed class BadStoreTests : IAsyncLifetime
+public sealed class BadStoreTests : CommandTestBase
 {
     /// <summary>Far more than the retries take.</summary>
     private static readonly TimeSpan Bounded = TimeSpan.FromMinutes(2);
 
-    private readonly TemporaryFolder _folder = new();
-    private string _storage = "";
-
-    public async Task InitializeAsync() => _storage = await AzuriteFixture.NewAccountAsync();
-
-    public Task DisposeAsync()
-    {
-        _folder.Dispose();
-        return Task.CompletedTask;
-    }
+    private string Storage => Variables["HIBP_STORAGE"];
 
     [Fact]
     public async Task Commands_report_status_403_when_storage_refuses_the_key()
     {
         const string Begin = "AccountKey=";
-        var at = _storage.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
+        var at = Storage.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
         var key = Convert.ToBase64String(new byte[64]);
-        var wrong = _storage[..at] + key + _storage[_storage.IndexOf(';', at)..];
+        var wrong = Storage[..at] + key + Storage[Storage.IndexOf(';', at)..];
         foreach (var command in new string[][] { ["run"], ["drop", Zip()], ["lookup", "user1@example.com"] })
         {
             var line = await RefusalAsync(wrong, "hibp.db", command);
@@ -40,8 +29,8 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task Commands_report_a_refused_connection_when_storage_is_unreachable()
     {
-        var closed = ClosedPort();
-        var nowhere = string.Join(';', _storage.Split(';')
+        var closed = TestProcess.FreePort();
+        var nowhere = string.Join(';', Storage.Split(';')
             .Select(
                 part => part.Split("Endpoint=") is [var service, var address]
                 ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
@@ -55,10 +44,10 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task Commands_refuse_a_file_that_is_not_a_database_and_leave_it_unchanged()
     {
-        var text = _folder.Write("text.db", new string('x', 5000) + "somebody@example.com");
+        var text = Folder.Write("text.db", new string('x', 5000) + "somebody@example.com");
         foreach (var command in new[] { "run", "status", "breaches" })
         {
-            var line = await RefusalAsync(_storage, "text.db", command);
+            var line = await RefusalAsync(Storage, "text.db", command);
             Assert.Contains("text.db", line, StringComparison.Ordinal);
             Assert.Contains("not a database", line, StringComparison.Ordinal);
         }
@@ -68,31 +57,31 @@ public sealed class BadStoreTests : IAsyncLifetime
     [Fact]
     public async Task Host_refuses_a_database_that_belongs_to_another_account_table()
     {
-        await HibpInProcess.SetUpAsync(_folder.Path, Variables(_storage, "own.db"));
+        await HibpInProcess.SetUpAsync(Folder.Path, With(Storage, "own.db"));
         Assert.Contains(
-            "the account table belongs to another database", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
+            "the account table belongs to another database", await RefusalAsync(Storage, "other.db", "run"), StringComparison.Ordinal);
 
         // A storage account that already has another database's table.
-        await HibpInProcess.SetUpAsync(_folder.Path, Variables(await AzuriteFixture.NewAccountAsync(), "other.db"));
-        Assert.Contains("do not belong together", await RefusalAsync(_storage, "other.db", "run"), StringComparison.Ordinal);
-        (await RunAsync(_storage, "own.db", "status")).Succeeded();
+        await HibpInProcess.SetUpAsync(Folder.Path, With(await AzuriteFixture.NewAccountAsync(), "other.db"));
+        Assert.Contains("do not belong together", await RefusalAsync(Storage, "other.db", "run"), StringComparison.Ordinal);
+        (await RunAsync(Storage, "own.db", "status")).Succeeded();
     }
 
     [Fact]
     public async Task Host_stops_when_its_database_file_is_deleted()
     {
-        await using var host = await HibpProcess.StartAsync(_folder.Path, Variables(_storage, "hibp.db"), "ready", "run");
-        File.Delete(Path.Combine(_folder.Path, "hibp.db"));
+        await using var host = await StartAsync("ready", "run");
+        var database = Variables["HIBP_DATABASE"];
+        File.Delete(database);
         // As any storage tool does.
-        using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
+        using var account = StorageAccount.Open(Storage, NullLoggerFactory.Instance);
         await using (var zip = File.OpenRead(Zip()))
             await account.Blobs.UploadAsync("Whole.zip", zip, null, CancellationToken.None);
         var ended = await host.EndAsync();
         Assert.Equal(1, ended.ExitCode);
         var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));
-        Assert.StartsWith(
-            $"error: database '{Path.Combine(_folder.Path, "hibp.db")}' was deleted, moved or replaced", line, StringComparison.Ordinal);
-        Assert.False(File.Exists(Path.Combine(_folder.Path, "hibp.db")));
+        Assert.StartsWith($"error: database '{database}' was deleted, moved or replaced", line, StringComparison.Ordinal);
+        Assert.False(File.Exists(database));
     }
 
     private async Task<string> RefusalAsync(string storage, string database, params string[] arguments)
@@ -103,21 +92,13 @@ public sealed class BadStoreTests : IAsyncLifetime
     }
 
     private Task<HibpResult> RunAsync(string storage, string database, params string[] arguments) =>
-        HibpInProcess.RunAsync(_folder.Path, Variables(storage, database), arguments);
+        HibpInProcess.RunAsync(Folder.Path, With(storage, database), arguments);
 
-    private Dictionary<string, string> Variables(string storage, string database) => new()
+    private Dictionary<string, string> With(string storage, string database) => new(Variables)
     {
         ["HIBP_STORAGE"] = storage,
-        ["HIBP_DATABASE"] = Path.Combine(_folder.Path, database),
-        ["HIBP_MAIL"] = "pickup:" + Path.Combine(_folder.Path, "mail"),
+        ["HIBP_DATABASE"] = Path.Combine(Folder.Path, database),
     };
 
-    private string Zip() => _folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
-
-    private static int ClosedPort()
-    {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        return ((IPEndPoint)listener.LocalEndpoint).Port;
-    }
+    private string Zip() => Folder.Write("Whole.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100))));
 }

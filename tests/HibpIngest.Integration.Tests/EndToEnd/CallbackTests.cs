@@ -5,7 +5,6 @@ using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -16,6 +15,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class CallbackTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
+    private readonly TestClock _clock = new();
 
     [Theory]
     [InlineData(OptOutLevel.Public)]
@@ -23,7 +23,7 @@ public sealed class CallbackTests
     public async Task Clients_are_not_called_for_hidden_accounts(OptOutLevel level)
     {
         await using var rig = await CallRig.StartAsync();
-        var all = await rig.AddAsync("all", Enumerable.Range(0, PrefixBitmap.Prefixes));
+        var all = await rig.AddAsync("all", CallRig.AllPrefixes);
         var hidden = PipelineRig.Expected(7, 1).Single().Split('@');
         await (rig.Context with { SuppressionKey = SuppressionKey.Parse(Convert.ToBase64String(new byte[32])) })
             .Get<OptOutOperations>().SetAsync(new OptOut(new Account(hidden[0], hidden[1]), level), None);
@@ -71,10 +71,8 @@ public sealed class CallbackTests
         var before = rig.Caller.Calls.Count;
         await rig.Context.Get<RequeueSlices>().RunAsync("X", null, failedOnly: false, None);
         await rig.RunToEndAsync();
-        await rig.Context.Queues.Get(QueueNames.Calls).SendAsync(
-            new CallbackSliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
-        await rig.Context.Queues.Get(QueueNames.Callbacks).SendAsync(
-            new CallbackMessage { Client = half.Client.Number }.ToJson(), TimeSpan.Zero, None);
+        await rig.Context.Queues.SendAsync(new CallbackSliceMessage { Load = 1, Slice = 1 }, TimeSpan.Zero, None);
+        await rig.Context.Queues.SendAsync(new CallbackMessage { Client = half.Client.Number }, TimeSpan.Zero, None);
         await rig.RunToEndAsync();
         Assert.Equal(before, rig.Caller.Calls.Count);
     }
@@ -82,9 +80,8 @@ public sealed class CallbackTests
     [Fact]
     public async Task Failed_calls_are_retried_with_the_same_key_and_accepted_ones_are_not()
     {
-        var clock = new TestClock();
         // Pauses between the calls of one turn are in real time.
-        await using var rig = await CallRig.StartAsync(clock, options => options.Callbacks.CallPause = TimeSpan.FromMilliseconds(50));
+        await using var rig = await CallRig.StartAsync(_clock, options => options.Callbacks.CallPause = TimeSpan.FromMilliseconds(50));
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // Depends on the call's content: two in three fail the first time.
         var seen = new HashSet<string>();
@@ -108,8 +105,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Client_that_fails_for_three_days_delays_no_other_and_waits_for_an_operator()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var down = await rig.AddAsync("down", CallRig.AllPrefixes);
         var up = await rig.AddAsync("up", CallRig.AllPrefixes);
         rig.Caller.Answer = call => Task.FromResult(call.Url == down.Client.Url ? RecordingCaller.Refused : RecordingCaller.Accepted);
@@ -117,20 +113,12 @@ public sealed class CallbackTests
         await rig.RunToEndAsync();
         Assert.Equal(CallRig.Expect("X", 0, 60), rig.ItemsOf(up));
 
-        for (var hours = 0; hours < 71; hours++)
-        {
-            clock.Advance(TimeSpan.FromHours(1));
-            await rig.SweepAsync();
-        }
+        await SweepAsync(rig, 71, TimeSpan.FromHours(1));
         var load = await rig.Stores.LoadAsync(1);
         Assert.Equal((60, 0), (load.Calls!.Open, load.Calls.Abandoned));
         // A client that rejects everything is backed off: it doesn't get all of its calls each time.
         Assert.InRange(rig.Caller.Calls.Count(call => call.Url == down.Client.Url), 70, 71 * 30);
-        for (var hours = 0; hours < 3; hours++)
-        {
-            clock.Advance(TimeSpan.FromHours(1));
-            await rig.SweepAsync();
-        }
+        await SweepAsync(rig, 3, TimeSpan.FromHours(1));
         load = await rig.Stores.LoadAsync(1);
         Assert.Equal((0, 60, 60), (load.Calls!.Open, load.Calls.Abandoned, load.Calls.Answered));
 
@@ -147,8 +135,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Message_that_arrives_before_its_client_may_be_called_is_deferred()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var client = await rig.AddAsync("asks", CallRig.AllPrefixes);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Throttled(TimeSpan.FromMinutes(5)));
         await rig.DropAsync("X", 0, 30);
@@ -156,10 +143,10 @@ public sealed class CallbackTests
         var asked = rig.Caller.Calls.Count;
         var queue = rig.Context.Queues.Get(QueueNames.Callbacks);
         await queue.ClearAsync(None);
-        await queue.SendAsync(new CallbackMessage { Client = client.Client.Number }.ToJson(), TimeSpan.Zero, None);
+        await rig.Context.Queues.SendAsync(new CallbackMessage { Client = client.Client.Number }, TimeSpan.Zero, None);
         await rig.RunToEndAsync();
         Assert.Equal((asked, 1), (rig.Caller.Calls.Count, (await queue.GetDepthAsync(None)).Messages));
-        clock.Advance(TimeSpan.FromMinutes(5));
+        _clock.Advance(TimeSpan.FromMinutes(5));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
@@ -168,8 +155,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Client_that_answers_410_is_paused_and_its_calls_are_kept()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Gone);
         var client = await rig.AddAsync("gone", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 60);
@@ -181,16 +167,11 @@ public sealed class CallbackTests
         await rig.SweepAsync();
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
         // Time without attempts doesn't count as failing: calls that fail afterwards aren't given up.
-        for (var days = 0; days < 5; days++)
-        {
-            clock.Advance(TimeSpan.FromDays(1));
-            await rig.SweepAsync();
-        }
+        await SweepAsync(rig, 5, TimeSpan.FromDays(1));
         Assert.Equal(asked, rig.Caller.Calls.Count);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
         await rig.Context.Get<CallbackOperations>().ResumeAsync(rig.NewClientOperations(), "gone", None);
-        clock.Advance(TimeSpan.FromHours(2));
-        await rig.SweepAsync();
+        await SweepAsync(rig, 1, TimeSpan.FromHours(2));
         Assert.True(rig.Caller.Calls.Count > asked);
         Assert.Equal((60, 0), ((await rig.CallsAsync(1)).Open, (await rig.CallsAsync(1)).Abandoned));
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Accepted);
@@ -203,8 +184,7 @@ public sealed class CallbackTests
     [InlineData("hide")]
     public async Task Holding_or_hiding_a_breach_stops_its_calls_until_it_is_released(string how)
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         // The load is held by its metadata, and the number of calls is known before the first one.
         await rig.DropAsync("X", 0, 300, """{"notify":"hold"}""");
@@ -226,10 +206,7 @@ public sealed class CallbackTests
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         var running = rig.RunToEndAsync();
         await WaitUntilAsync(() => Task.FromResult(Volatile.Read(ref begun) == 20 + CallbackClient.DefaultCap));
-        if (how == "hold")
-            await rig.Context.Get<MailOperations>().HoldAsync("X", None);
-        else
-            await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", true, None);
+        await SetStoppedAsync(true);
         // The first record detects the stop; the second one follows it.
         foreach (var answered in (int[])[21, 22])
         {
@@ -240,14 +217,15 @@ public sealed class CallbackTests
         await running;
         Assert.InRange(rig.Caller.Calls.Count, 20 + CallbackClient.DefaultCap, 22 + CallbackClient.DefaultCap);
 
-        if (how == "hold")
-            await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
-        else
-            await rig.Context.Get<BreachOperations>().SetHiddenAsync("X", false, None);
+        await SetStoppedAsync(false);
         await rig.SettleAsync();
         Assert.Equal(CallRig.Expect("X", 0, 300), rig.ItemsOf(client));
         Assert.Equal(300, rig.Caller.Calls.Count);
         Assert.Equal(LoadState.Done, (await rig.Stores.LoadAsync(1)).State);
+
+        Task SetStoppedAsync(bool stopped) => how == "hide" ? rig.Context.Get<BreachOperations>().SetHiddenAsync("X", stopped, None)
+            : stopped ? rig.Context.Get<MailOperations>().HoldAsync("X", None)
+            : rig.Context.Get<MailOperations>().NotifyAsync("X", None);
     }
 
     [Fact]
@@ -279,8 +257,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Slice_evaluated_by_two_workers_is_called_for_even_if_the_second_is_held()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
@@ -300,8 +277,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Removing_a_client_or_breach_stops_its_calls_and_deletes_their_content()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         rig.Caller.Answer = _ => Task.FromResult(RecordingCaller.Refused);
         var client = await rig.AddAsync("leaves", CallRig.AllPrefixes);
         var stays = await rig.AddAsync("stays", CallRig.AllPrefixes);
@@ -309,16 +285,14 @@ public sealed class CallbackTests
         await rig.RunToEndAsync();
         Assert.NotNull(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, new(1), 1), None));
         await rig.Context.Clients.RemoveAsync(client.Client.Number, None);
-        clock.Advance(TimeSpan.FromHours(2));
-        await rig.SweepAsync();
+        await SweepAsync(rig, 1, TimeSpan.FromHours(2));
         Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(client.Client.Number, new(1), 1), None));
         Assert.Equal(30, (await rig.CallsAsync(1)).Open);
 
         await rig.Context.Get<RemoveBreach>().RunAsync("X", null, None);
         Assert.Null(await rig.Context.Callbacks.ReadAsync(new CallbackKey(stays.Client.Number, new(1), 1), None));
         var calls = rig.Caller.Calls.Count;
-        clock.Advance(TimeSpan.FromHours(2));
-        await rig.SweepAsync();
+        await SweepAsync(rig, 1, TimeSpan.FromHours(2));
         Assert.Equal(calls, rig.Caller.Calls.Count);
         Assert.Empty(await rig.Context.Get<CallbackOperations>().ListAsync(None));
     }
@@ -326,8 +300,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Host_without_the_secret_key_reports_it_and_loses_no_call()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });
@@ -341,8 +314,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Unreadable_slice_reports_its_error_and_waits_for_an_operators_retry()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock);
+        await using var rig = await CallRig.StartAsync(_clock);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 120, """{"notify":"hold"}""");
         await rig.RunToEndAsync();
@@ -357,8 +329,8 @@ public sealed class CallbackTests
 
         for (var hours = 0; hours < 3; hours++)
         {
-            clock.Advance(TimeSpan.FromHours(1));
-            await rig.Context.Get<Sweep>().RunAsync(None);
+            _clock.Advance(TimeSpan.FromHours(1));
+            await rig.Context.SweepAsync();
             Assert.Equal(0, (await rig.Stores.DepthsAsync())[QueueNames.Calls]);
         }
         Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
@@ -374,8 +346,7 @@ public sealed class CallbackTests
     [Fact]
     public async Task Restored_database_repeats_calls_pending_at_the_backup_with_the_same_keys()
     {
-        var clock = new TestClock();
-        await using var rig = await CallRig.StartAsync(clock, options => options.Journal.Mode = JournalMode.On);
+        await using var rig = await CallRig.StartAsync(_clock, options => options.Journal.Mode = JournalMode.On);
         var client = await rig.AddAsync("all", CallRig.AllPrefixes);
         await rig.DropAsync("X", 0, 30);
         await PipelineRig.RunToEndAsync(rig.Context with { Keys = null });
@@ -387,11 +358,21 @@ public sealed class CallbackTests
         Assert.Equal(30, rig.Caller.Calls.Count);
 
         await rig.RestoreAsync(backup);
-        await rig.Context.Get<ReconcileRestoredDatabase>().RunAsync(None);
+        await rig.Context.ReconcileAsync();
         await rig.SettleAsync();
         Assert.Equal(60, rig.Caller.Calls.Count);
         Assert.Equal(CallRig.Expect("X", 0, 30), rig.ItemsOf(client));
         Assert.Equal(30, rig.Caller.Calls.Select(call => call.Key).Distinct().Count());
+    }
+
+    /// <summary>Sweeps this many times, each after a pause.</summary>
+    private async Task SweepAsync(CallRig rig, int times, TimeSpan pause)
+    {
+        for (var i = 0; i < times; i++)
+        {
+            _clock.Advance(pause);
+            await rig.SweepAsync();
+        }
     }
 
     private static async Task WaitUntilAsync(Func<Task<bool>> holds)

@@ -1,6 +1,5 @@
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Sweeping;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
@@ -48,8 +47,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         {
             clock.Advance(TimeSpan.FromHours(1));
             var context = rig.OpenContext();
-            await context.Get<Sweep>().RunAsync(CancellationToken.None);
-            await PipelineRig.RunToEndAsync(context);
+            await context.SweepToEndAsync();
         }
 
         var where = $"died at call {point.Calls}: {point.Where}";
@@ -72,7 +70,6 @@ public sealed class CrashTests(ITestOutputHelper output)
         return point.Calls;
     }
 
-    /// <summary>Returns whether a sweep would still have work.</summary>
     private static async Task<bool> IsOpenAsync(PipelineRig rig) =>
         (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(CancellationToken.None)).Count > 0
         || (await rig.Context.Register.ListBehindAsync(CancellationToken.None)).Count > 0;

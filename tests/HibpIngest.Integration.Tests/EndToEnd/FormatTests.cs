@@ -10,7 +10,7 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// Tests that every archive format yields the same load, through a host and its emulator, and when resumed from every
 /// checkpoint.
 /// </summary>
-public sealed class FormatTests
+public sealed class FormatTests : CommandTestBase
 {
     private const int Each = 300;
 
@@ -37,15 +37,8 @@ public sealed class FormatTests
         Assert.Equal(
             BreachFiles.Extensions.Except([".txt.gz", ".sql.gz"]).Order(StringComparer.Ordinal),
             Formats.Select(format => BreachFiles.ExtensionOf(format.Blob)!).Order(StringComparer.Ordinal));
-        using var folder = new TemporaryFolder();
-        var variables = new Dictionary<string, string>
-        {
-            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
-            ["HIBP_DATABASE"] = Path.Combine(folder.Path, "hibp.db"),
-            ["HIBP_MAIL"] = $"pickup:{Path.Combine(folder.Path, "mail")}",
-        };
-        await using var host = await HibpProcess.StartAsync(folder.Path, variables, "ready", "run");
-        using (var account = StorageAccount.Open(variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
+        await using var host = await StartAsync("ready", "run");
+        using (var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
             // A description, a logo, and files that aren't breaches.
             foreach (var name in (string[])["Evony.json", "Adobe.png", "readme.md", "other.7z"])
@@ -53,26 +46,24 @@ public sealed class FormatTests
             foreach (var (index, (blob, make)) in Formats.Index())
                 await account.Blobs.UploadAsync(blob, new MemoryStream(make(index * Each)), null, None);
         }
-        var json = folder.Write("Foxit.json", $"[\"{string.Join("\",\"", PipelineRig.Expected(Formats.Length * Each, Each))}\"]");
-        var last = (await HibpInProcess.RunAsync(folder.Path, variables, "drop", json, "--wait", "--json")).Succeeded().Json;
+        var json = Folder.Write("Foxit.json", $"[\"{string.Join("\",\"", PipelineRig.Expected(Formats.Length * Each, Each))}\"]");
+        var last = (await RunAsync("drop", json, "--wait", "--json")).Succeeded().Json;
         Assert.Equal((Each, "Foxit"), (last.GetProperty("accounts").GetInt32(), last.GetProperty("breach").GetString()));
 
         await Probe.AskUntilAsync(Formats.Length + 1, async () =>
         {
-            var loads = (await HibpInProcess.RunAsync(folder.Path, variables, "status", "--json")).Succeeded().Json.GetProperty("loads");
+            var loads = (await RunAsync("status", "--json")).Succeeded().Json.GetProperty("loads");
             return loads.EnumerateArray().Count(load => load.GetProperty("state").GetString() is "done" or "failed");
         });
-        var breaches = (await HibpInProcess.RunAsync(folder.Path, variables, "breaches", "--json")).Succeeded().Json
-            .GetProperty("breaches");
+        var breaches = (await RunAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches");
         Assert.Equal(
             [("Adobe", 3, 900, true), ("Bold", 2, 600, true), ("Canva", 1, 300, false), ("Drizly", 1, 300, false), ("Evony", 3, 900, true),
                 ("Foxit", 1, 300, false)],
             breaches.EnumerateArray().Select(breach => (
                 breach.GetProperty("name").GetString()!, breach.GetProperty("loads").GetInt32(), breach.GetProperty("accounts").GetInt32(),
                 breach.GetProperty("accountsAtMost").GetBoolean())));
-        Assert.Contains(
-            "at most 900", (await HibpInProcess.RunAsync(folder.Path, variables, "breaches")).Succeeded().Output, StringComparison.Ordinal);
-        var table = await RawTable.ReadAccountsAsync(variables["HIBP_STORAGE"], "accounts");
+        Assert.Contains("at most 900", (await RunAsync("breaches")).Succeeded().Output, StringComparison.Ordinal);
+        var table = await RawTable.ReadAccountsAsync(Variables["HIBP_STORAGE"], "accounts");
         Assert.Equal(PipelineRig.Expected(0, (Formats.Length + 1) * Each).Order(), table.Keys.Order());
         Assert.All(table.Values, marks => Assert.Single(marks));
     }
@@ -92,12 +83,7 @@ public sealed class FormatTests
         {
             var load = Assert.Single(loads, load => load.Blob.Name == blob);
             Assert.True((LoadState.Done, (long)Each, 5) == (load.State, load.Accounts, load.Batches), $"{blob}: {load}");
-            var rows = new AccountBatch(Each);
-            await rig.Context.Database.ReadRowsAsync(load.Id, 1, Each, rows, None);
-            Assert.Equal(
-                PipelineRig.Expected(index * Each, Each),
-                Enumerable.Range(0, rows.Count).Select(
-                    i => $"{Encoding.ASCII.GetString(rows.Alias(i))}@{Encoding.ASCII.GetString(rows.Domain(i))}"));
+            Assert.Equal(PipelineRig.Expected(index * Each, Each), await rig.RowsAsync(load.Id));
         }
     }
 
@@ -143,8 +129,8 @@ public sealed class FormatTests
         await using var rig = await PipelineRig.StartAsync();
         var tar = ArchiveTesting.Tar(TarEntryFormat.Ustar, ("somebody@example.com", "a@example.com"u8.ToArray()));
         await rig.DropAsync("Old.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
-        var notNow = new HookedBlobs(rig.Context.Blobs, () => throw new BadInputException("not now"));
-        await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
+        var notNow = rig.Context.WithBlobs(() => throw new BadInputException("not now"));
+        await PipelineRig.RunToEndAsync(notNow);
         Assert.Equal((LoadState.Failed, 2), ((await rig.LoadAsync(1)).State, (await rig.LoadAsync(1)).Settings.ExtractorVersion));
         await rig.ExecuteAsync(
             """
@@ -163,7 +149,7 @@ public sealed class FormatTests
 
         // A load of a later version is refused.
         await rig.DropAsync("Later.zip", ArchiveTesting.Zip(true, ("t.tar", tar)));
-        await PipelineRig.RunToEndAsync(rig.Context with { Blobs = notNow });
+        await PipelineRig.RunToEndAsync(notNow);
         await rig.ExecuteAsync("UPDATE loads SET settings = replace(settings, '\"ExtractorVersion\":2', '\"ExtractorVersion\":3')");
         await rig.Context.Get<ResumeLoad>().RunAsync(new(3), restart: false, null, None);
         await rig.RunToEndAsync();

@@ -72,8 +72,7 @@ public sealed class LayoutSetupTests(ITestOutputHelper output)
         await rig.Context.Database.UpgradeAsync(None);
         var third = new StoreLayout { Id = 3, Ranges = (RangesState)3 };
         await rig.Context.Database.AddFirstLayoutAsync(third, isFromRegister: false, None);
-        var refused = await Assert.ThrowsAsync<StoreMismatchException>(() => rig.Context.Get<StoreSetup>().EnsureAsync(None));
-        Assert.Contains("use the newer program", refused.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<StoreMismatchException>("use the newer program", () => rig.Context.Get<StoreSetup>().EnsureAsync(None));
         Assert.Empty(await rig.Context.Register.ListLayoutsAsync(None));
     }
 

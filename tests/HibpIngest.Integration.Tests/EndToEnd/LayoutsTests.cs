@@ -4,7 +4,6 @@ using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Pipeline.Sweeping;
 using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
@@ -27,24 +26,24 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 4);
         await rig.ImportAsync(("boss@example.net", "example.com"));
         var wide = await AddAsync(rig);
-        await LoadAsync(rig, "Adobe", 0, Accounts);
-        await LoadAsync(rig, "Bold", 100, 100);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, Accounts);
+        await rig.LoadAccountsAsync("Bold.zip", 100, 100);
         await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
         await LayoutContent.AssertHeldAsync(rig, wide);
         Assert.Equal(200, (await rig.TableAsync()).Count);
 
         // Domain lists in mails use the layout that is read.
         var before = await FindAllAsync(rig);
-        Assert.Equal(StoreLayout.First.Name, (await SwitchAsync(rig, Wide)).Name);
+        Assert.Equal(StoreLayout.First.Name, (await rig.SwitchAsync(Wide)).Name);
         Assert.Equal(before, await FindAllAsync(rig));
         Assert.Equal(200, (await ListDomainsAsync(rig)).Count);
-        await LoadAsync(rig, "Cold", 0, 30);
+        await rig.LoadAccountsAsync("Cold.zip", 0, 30);
         var mails = rig.Mails().Select(mail => MailReader.Read(Encoding.UTF8.GetBytes(mail.Text)).Leaves.Select(leaf => leaf.Text));
         var listed = Assert.Single(mails.Select(leaves => string.Concat(leaves)), text => text.Contains("Cold", StringComparison.Ordinal));
         Assert.Equal(10, Enumerable.Range(0, 30).Count(i => listed.Contains($"user{i}@example.com", StringComparison.Ordinal)));
 
         // Switching back works, because both layouts were written all the time.
-        Assert.Equal(Wide, (await SwitchAsync(rig, "1")).Name);
+        Assert.Equal(Wide, (await rig.SwitchAsync("1")).Name);
         Assert.All((await FindAllAsync(rig)).Take(30), names => Assert.Contains("Cold", names, StringComparison.Ordinal));
         await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
         await LayoutContent.AssertHeldAsync(rig, wide);
@@ -65,22 +64,22 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         for (var round = 1; reached; round++)
         {
             var at = draw.Next();
-            await rig.DropAsync($"X{round}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(round, Rows))));
+            await rig.DropAccountsAsync($"X{round}.zip", round, Rows);
             var writes = 0;
             var context = rig.OpenContext();
-            await PipelineRig.RunToEndAsync(context with
-            {
-                Tables = new HookedTables(context.Tables, Failing, Failing),
-            });
+            await PipelineRig.RunToEndAsync(context with { Tables = new HookedTables(context.Tables, Failing, Failing) });
             reached = writes >= at;
             if (reached)
             {
                 // Its message is redelivered later, and finds the earlier writes recorded.
                 await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(None);
-                await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
-                    new SliceMessage { Load = round, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+                await rig.Context.Queues.SendAsync(new SliceMessage { Load = round, Slice = 1 }, TimeSpan.Zero, None);
                 await rig.RunToEndAsync();
             }
+            Assert.Equal(LoadState.Done, (await rig.LoadAsync(round)).State);
+            Assert.Equal(
+                PipelineRig.Expected(round, Rows).Order(),
+                (await rig.TableAsync()).Where(one => one.Value.Contains($"b{round}")).Select(one => one.Key).Order());
             await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
             await LayoutContent.AssertHeldAsync(rig, wide);
             calls = at;
@@ -103,8 +102,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     public async Task Layout_added_during_a_slice_receives_it_and_misses_earlier_rows_until_rewritten()
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 2);
-        await LoadAsync(rig, "Adobe", 0, Accounts);
-        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(Accounts, 50))));
+        await rig.LoadAccountsAsync("Adobe.zip", 0, Accounts);
+        await rig.DropAccountsAsync("Bold.zip", Accounts, 50);
         StoreLayout? wide = null;
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -117,23 +116,18 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         Assert.Equal(PipelineRig.Expected(Accounts, 50).Order(), held.Keys.Order());
         var operations = rig.OpenContext().Get<LayoutOperations>();
         Assert.Equal([("1", true, 0L), (Wide, false, Accounts)], await ShowAsync(operations));
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
-        Assert.Contains("is missing 150 rows", refused.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("is missing 150 rows", () => operations.SwitchAsync(Wide, false, None));
         Assert.Equal(1, (await rig.Context.Register.GetReadLayoutAsync(None))!.Id);
 
         // A slice that runs again writes to it by itself.
         await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, None);
-        await rig.Context.Get<Sweep>().RunAsync(None);
-        await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
-            new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, None);
+        await rig.Context.SweepAsync();
+        await rig.Context.Queues.SendAsync(new SliceMessage { Load = 1, Slice = 1 }, TimeSpan.Zero, None);
         await rig.RunToEndAsync();
         Assert.Equal((Wide, false, Accounts - 50L), (await ShowAsync(operations))[1]);
         await rig.Context.Database.RequeueSlicesAsync(new(1), null, failedOnly: false, None);
         foreach (var slice in new[] { 1, 2, 3 })
-        {
-            await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
-                new SliceMessage { Load = 1, Slice = slice }.ToJson(), TimeSpan.Zero, None);
-        }
+            await rig.Context.Queues.SendAsync(new SliceMessage { Load = 1, Slice = slice }, TimeSpan.Zero, None);
         await rig.RunToEndAsync();
         Assert.Equal((Wide, false, 0L), (await ShowAsync(operations))[1]);
         await LayoutContent.AssertHeldAsync(rig, wide!);
@@ -148,8 +142,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 3);
         var wide = await AddAsync(rig);
-        await LoadAsync(rig, "Adobe", 0, Accounts);
-        await LoadAsync(rig, "Bold", 100, 60);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, Accounts);
+        await rig.LoadAccountsAsync("Bold.zip", 100, 60);
         if (purged)
             await rig.Context.Get<PurgeLoad>().RunAsync(new(1), true, null, None);
         // Interrupted midway, it resumes.
@@ -170,17 +164,15 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 4);
         var wide = await AddAsync(rig, RangesState.Off);
-        await LoadAsync(rig, "Adobe", 0, Accounts);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, Accounts);
         Assert.Empty(await LayoutContent.ReadRangesAsync(rig, wide));
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.OpenContext().Get<LayoutOperations>().SwitchAsync(Wide, withoutRanges: false, None));
-        Assert.Contains("hibp ranges fill --layout wide", refused.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("hibp ranges fill --layout wide", () => rig.SwitchAsync(Wide));
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.OpenContext().Get<FillRanges>().RunAsync("other", null, None));
         Assert.Equal(0, await rig.OpenContext().Get<FillRanges>().RunAsync(null, null, None)); // the layouts that are read have ranges
 
         Assert.Equal(Accounts, await rig.OpenContext().GetFillRanges(20).RunAsync(Wide, null, None));
         await LayoutContent.AssertHeldAsync(rig, wide with { Ranges = RangesState.On });
-        await SwitchAsync(rig, Wide);
+        await rig.SwitchAsync(Wide);
         await FindAllAsync(rig);
     }
 
@@ -232,8 +224,7 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         else
             clock.Advance(TimeSpan.FromSeconds(70)); // another process may have held and released it
         await clock.AdvanceUntilAsync(running, TimeSpan.FromSeconds(21)).WaitAsync(TimeSpan.FromSeconds(30));
-        var lost = await Assert.ThrowsAsync<NotPossibleException>(() => running);
-        Assert.Contains("the lock was lost", lost.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("the lock was lost", () => running);
     }
 
     [Fact]
@@ -242,10 +233,9 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         var clock = TestClock.WithTimersByHand();
         await using var rig = await PipelineRig.StartAsync(Small, clock, storageAccounts: 2);
         await AddAsync(rig);
-        await LoadAsync(rig, "Adobe", 0, Accounts);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, Accounts);
         var operations = rig.OpenContext().Get<LayoutOperations>();
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("1", null, None));
-        Assert.Contains("is read", refused.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("is read", () => operations.DropAsync("1", null, None));
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.DropAsync("other", null, None));
 
         // A slice that began earlier still writes to it.
@@ -266,11 +256,10 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 
         Assert.DoesNotContain("accountswide", await TablesAsync(rig));
         Assert.DoesNotContain("rangeswide", await TablesAsync(rig));
-        refused = await Assert.ThrowsAsync<NotPossibleException>(() => AddAsync(rig));
-        Assert.Contains("its name can't be reused", refused.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("its name can't be reused", () => AddAsync(rig));
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.DoesNotContain("accountswide", await TablesAsync(rig));
-        await LoadAsync(rig, "Bold", 0, 20);
+        await rig.LoadAccountsAsync("Bold.zip", 0, 20);
         await LayoutContent.AssertHeldAsync(rig, StoreLayout.First);
         await Assert.ThrowsAsync<NotPossibleException>(() => operations.SwitchAsync(Wide, false, None));
     }
@@ -290,10 +279,10 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await register.PutLayoutAsync(StoreLayout.First with { IsDropped = true }, None);
         await rig.OpenContext().Get<StoreSetup>().EnsureAsync(None);
         Assert.Equal([added], (await rig.Context.Database.GetLayoutsAsync(None)).Layouts);
-        var refused = await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.OpenContext().Get<LayoutOperations>().AddAsync("three", [1], Spread, RangesState.On, None));
-        Assert.Contains("its name can't be reused", refused.Message, StringComparison.Ordinal);
-        Assert.Equal(4, (await rig.OpenContext().Get<LayoutOperations>().AddAsync("four", [1], Spread, RangesState.On, None)).Id);
+        var operations = rig.OpenContext().Get<LayoutOperations>();
+        await Refusal.AssertAsync<NotPossibleException>(
+            "its name can't be reused", () => operations.AddAsync("three", [1], Spread, RangesState.On, None));
+        Assert.Equal(4, (await operations.AddAsync("four", [1], Spread, RangesState.On, None)).Id);
 
         static LayoutFacts Named(string name) => new() { AccountsTable = $"accounts{name}", RangesTable = $"ranges{name}" };
     }
@@ -307,8 +296,8 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await using var rig = await PipelineRig.StartAsync(Small, storageAccounts: 3);
         await using var other = await PipelineRig.StartAsync(Small);
         await AddAsync(rig);
-        await LoadAsync(rig, "Adobe", 0, 10);
-        await SwitchAsync(rig, Wide);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 10);
+        await rig.SwitchAsync(Wide);
         using var account = StorageAccount.Open(rig.Connection, NullLoggerFactory.Instance, further: what switch
         {
             "too few" => [rig.Further[0]],
@@ -363,15 +352,6 @@ public sealed class LayoutsTests(ITestOutputHelper output)
     private static Task<StoreLayout> AddAsync(PipelineRig rig, RangesState ranges = RangesState.On) =>
         rig.OpenContext().Get<LayoutOperations>().AddAsync(
             Wide, [.. Enumerable.Range(1, rig.Further.Count + 1).Reverse()], Spread, ranges, None);
-
-    private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
-        rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
-
-    private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count)
-    {
-        await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))));
-        await rig.RunToEndAsync();
-    }
 
     private static async Task<(string, bool, long)[]> ShowAsync(LayoutOperations operations) =>
         [.. (await operations.ListAsync(None)).Select(one => (one.Layout.Name, one.IsRead, one.MissingRows))];

@@ -1,14 +1,12 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
-using System.Reflection;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
+using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
-using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -40,27 +38,24 @@ public sealed class NotifyTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
         var context = rig.Context with { Sender = sender };
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 100).Select(account => (account, (string?)null))]);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100))));
+        await rig.ImportAccountsAsync(0, 100);
+        await rig.DropAccountsAsync("X.zip", 0, 100);
         await PipelineRig.RunToEndAsync(context);
 
-        Assert.Equal(99, server.Mails.Select(mail => mail.To).Distinct().Count());
-        Assert.Equal(99, server.Mails.Count);
+        AssertMailed(server, 99);
         Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
-        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+        await rig.AssertQueuesEmptyAsync();
 
         // Each sweep retries the due mails: 5 minutes later at first, then at growing intervals, for three days.
         for (var hours = 0.0; hours < 71; hours += 1)
         {
             clock.Advance(TimeSpan.FromHours(1));
-            await context.Get<Sweep>().RunAsync(None);
-            await PipelineRig.RunToEndAsync(context);
+            await context.SweepToEndAsync();
         }
         Assert.InRange(server.Commands.Count(line => line.Contains("user33@", StringComparison.Ordinal)), 15, 40);
         Assert.Equal((LoadState.Notifying, new NotificationCounts(1, 99, 0)), await FindAsync(rig));
         clock.Advance(TimeSpan.FromHours(6));
-        await context.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(context);
+        await context.SweepToEndAsync();
         Assert.Equal((LoadState.Done, new NotificationCounts(0, 99, 1)), await FindAsync(rig));
         Assert.Contains(codes, await rig.ErrorOfAsync("user33@example.com"), StringComparison.Ordinal);
         Assert.Equal(99, server.Mails.Count);
@@ -74,21 +69,18 @@ public sealed class NotifyTests
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("boss@example.net", "d1.example.org"), ("user1@d1.example.org", null), ("chief@example.net", "example.com"),
             ("user3@example.com", null));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 20))));
+        await rig.DropAccountsAsync("X.zip", 0, 20);
         var throttled = true;
-        var table = Intercepted.Around(rig.Context.Table, (method, arguments) =>
-        {
-            if (throttled && method == nameof(IAccountTable.ListAliasesAsync) && (string)arguments![0]! == "d1.example.org")
-                throw new UnavailableException("the table throttles");
-        });
+        var table = PortProxy<IAccountTable>.Create(rig.Context.Table, (method, arguments) =>
+            throttled && method == nameof(IAccountTable.ListAliasesAsync) && arguments[0] is "d1.example.org"
+                ? throw new UnavailableException("the table throttles") : Task.CompletedTask);
         var context = rig.Context.WithTable(table);
         await PipelineRig.RunToEndAsync(context);
 
         Assert.Equal(["chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         throttled = false;
         clock.Advance(TimeSpan.FromMinutes(20));
-        await context.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(context);
+        await context.SweepToEndAsync();
         Assert.Equal(["boss@example.net", "chief@example.net", "user1@d1.example.org", "user3@example.com"], rig.Recipients());
         Assert.Equal(LoadState.Done, (await FindAsync(rig)).State);
     }
@@ -105,8 +97,8 @@ public sealed class NotifyTests
             Script = step => step.Name != at ? null : answer is null ? SmtpAnswer.Drop() : SmtpAnswer.Say(answer),
         };
         await using var sender = NotificationSenders.Create(server.Setting);
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.ImportAccountsAsync(0, 10);
+        await rig.DropAccountsAsync("X.zip", 0, 10);
         await PipelineRig.RunToEndAsync(rig.Context with { Sender = sender });
 
         Assert.Single(server.Commands, line => line.StartsWith(at, StringComparison.Ordinal));
@@ -128,20 +120,17 @@ public sealed class NotifyTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
         var context = rig.Context with { Sender = sender };
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 30).Select(account => (account, (string?)null))]);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 30))));
+        await rig.ImportAccountsAsync(0, 30);
+        await rig.DropAccountsAsync("X.zip", 0, 30);
         await PipelineRig.RunToEndAsync(context);
-        await context.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(context);
+        await context.SweepToEndAsync();
 
         Assert.Equal(10, server.Mails.Count);
         Assert.Equal((LoadState.Notifying, new NotificationCounts(20, 10, 0)), await FindAsync(rig));
         await rig.Context.Database.SetHiddenAsync("X", hidden: false, None);
-        await context.Get<Sweep>().RunAsync(None);
-        await PipelineRig.RunToEndAsync(context);
+        await context.SweepToEndAsync();
         Assert.Equal((LoadState.Done, new NotificationCounts(0, 30, 0)), await FindAsync(rig));
-        Assert.Equal(30, server.Mails.Select(mail => mail.To).Distinct().Count());
-        Assert.Equal(30, server.Mails.Count);
+        AssertMailed(server, 30);
     }
 
     [Fact]
@@ -150,7 +139,7 @@ public sealed class NotifyTests
         const int Each = 25;
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerSecond = 20);
         await using var server = new SmtpTestServer();
-        var times = new System.Collections.Concurrent.ConcurrentQueue<long>();
+        var times = new ConcurrentQueue<long>();
         server.Script = step =>
         {
             if (step.Name == ".")
@@ -159,17 +148,16 @@ public sealed class NotifyTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
         var context = rig.Context with { Sender = sender };
-        await rig.ImportAsync([.. PipelineRig.Expected(0, Each).Select(account => (account, (string?)null))]);
+        await rig.ImportAccountsAsync(0, Each);
         foreach (var breach in new[] { "One", "Two" })
-            await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Each))), """{"notify":"hold"}""");
+            await rig.DropAccountsAsync($"{breach}.zip", 0, Each, """{"notify":"hold"}""");
         await PipelineRig.RunToEndAsync(context);
         foreach (var breach in new[] { "One", "Two" })
             await context.Get<MailOperations>().NotifyAsync(breach, None);
 
         // Two loads' messages at once, as two workers would process them.
-        var dispatcher = context.Get<MessageDispatcher>();
         await Task.WhenAll(((long[])[1, 2]).Select(load => Task.Run(() =>
-            dispatcher.DispatchAsync(QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = Each }.ToJson(), None))));
+            context.DispatchAsync(new MailMessage { Load = load, First = 1, Last = Each }))));
 
         Assert.Equal(2 * Each, server.Mails.Count);
         var took = Stopwatch.GetElapsedTime(times.Min(), times.Max());
@@ -183,22 +171,22 @@ public sealed class NotifyTests
         const int Mails = 200;
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 1, clock);
-        await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Mails))));
+        await rig.ImportAccountsAsync(0, Mails);
+        await rig.DropAccountsAsync("X.zip", 0, Mails);
         // Each invocation is cancelled after 40 messages.
         for (var round = 0; round < 30 && (await rig.LoadsAsync()) is not [{ State: LoadState.Done }]; round++)
         {
             var sent = 0;
-            var queues = new LimitedQueues(rig.Context.Queues, () => Interlocked.Increment(ref sent) <= 40);
+            var queues = new ObservedQueues(rig.Context.Queues)
+            {
+                Before = (queue, operation) =>
+                {
+                    if ((queue, operation) == (QueueNames.Mail, "send") && Interlocked.Increment(ref sent) > 40)
+                        throw new OperationCanceledException();
+                },
+            };
             var context = rig.Context with { Queues = queues };
-            try
-            {
-                await context.Get<Sweep>().RunAsync(None);
-            }
-            catch (OperationCanceledException)
-            {
-                // Cancelled.
-            }
+            AssertCancelledOrNull(await Record.ExceptionAsync(context.SweepAsync));
             await PumpAsync(context);
             clock.Advance(TimeSpan.FromHours(1));
         }
@@ -215,14 +203,8 @@ public sealed class NotifyTests
                 {
                     foreach (var message in messages)
                     {
-                        try
-                        {
-                            await dispatcher.DispatchAsync(name, message.Body, None);
-                        }
-                        catch (OperationCanceledException)
-                        {
-                            // Cancelled; in the worst case the message is lost with it.
-                        }
+                        // In the worst case a cancelled message is lost.
+                        AssertCancelledOrNull(await Record.ExceptionAsync(() => dispatcher.DispatchAsync(name, message.Body, None)));
                         await queue.DeleteAsync(message, None);
                     }
                 }
@@ -230,47 +212,31 @@ public sealed class NotifyTests
         }
     }
 
-    [Fact]
-    public async Task Match_that_crashes_its_process_each_time_fails_the_load_with_the_reason()
+    [Theory]
+    [InlineData(LoadState.Matching, nameof(INotifications.MatchRowsAsync))]
+    [InlineData(LoadState.Notifying, nameof(INotificationSender.SendAsync))]
+    public async Task Message_that_crashes_its_process_each_time_fails_the_load_with_the_reason(LoadState state, string at)
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
         await rig.ImportAsync(("user3@example.com", null));
         var load = await MatchingAsync(rig);
-        for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Matching; tries++)
+        PipelineMessage message = new MatchMessage { Load = load };
+        if (state == LoadState.Notifying)
         {
-            await DispatchAndDieAsync(rig, QueueNames.Match, new MatchMessage { Load = load }, nameof(INotifications.MatchRowsAsync));
-            clock.Advance(TimeSpan.FromHours(1));
+            await rig.Context.DispatchAsync(message);
+            message = new MailMessage { Load = load, First = 1, Last = 1 };
         }
-        var failed = await rig.LoadAsync(load);
-        Assert.Equal(LoadState.Failed, failed.State);
-        Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
-        await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
-        await rig.Context.Get<ResumeLoad>().RunAsync(new(load), restart: false, null, None);
-        await rig.RunToEndAsync();
-        Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
-        Assert.Single(rig.Mails());
-    }
-
-    [Fact]
-    public async Task Mail_that_crashes_its_process_each_time_fails_the_load_with_the_reason()
-    {
-        var clock = new TestClock();
-        await using var rig = await PipelineRig.StartAsync(time: clock);
-        await rig.ImportAsync(("user3@example.com", null));
-        var load = await MatchingAsync(rig);
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
-        await rig.Context.Queues.Get(QueueNames.Mail).ClearAsync(None);
-        for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == LoadState.Notifying; tries++)
+        for (var tries = 0; tries < 20 && (await rig.LoadAsync(load)).State == state; tries++)
         {
-            await DispatchAndDieAsync(rig, QueueNames.Mail, new MailMessage { Load = load, First = 1, Last = 1 },
-                nameof(INotificationSender.SendAsync));
+            await DispatchAndDieAsync(rig, message, at);
             clock.Advance(TimeSpan.FromHours(1));
         }
         var failed = await rig.LoadAsync(load);
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("ended without a result", failed.Error, StringComparison.Ordinal);
         Assert.DoesNotContain('@', failed.Error!);
+        await rig.Context.Queues.Get(message.GetQueue()).ClearAsync(None);
         await rig.Context.Get<ResumeLoad>().RunAsync(new(load), restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
@@ -285,7 +251,7 @@ public sealed class NotifyTests
         await rig.Context.Queues.Get(QueueNames.Match).ClearAsync(None);
         Assert.True(
             await rig.Context.Database.TryClaimLoadAsync(new(load), LoadState.Matching, "somebody", TimeSpan.FromSeconds(30), None));
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.DispatchAsync(new MatchMessage { Load = load });
 
         Assert.Equal(LoadState.Matching, (await rig.LoadAsync(load)).State);
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Match]);
@@ -296,13 +262,11 @@ public sealed class NotifyTests
     public async Task Mail_message_is_processed_without_reading_the_load()
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.MailsPerMessage = 2);
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 6).Select(account => (account, (string?)null))]);
+        await rig.ImportAccountsAsync(0, 6);
         var load = await MatchingAsync(rig);
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
-        var calls = new List<string>();
-        var database = Intercepted.Around(rig.Context.Database, (method, _) => calls.Add(method));
-        var message = new MailMessage { Load = load, First = 1, Last = 2 };
-        await (rig.Context with { Database = database }).Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.DispatchAsync(new MatchMessage { Load = load });
+        var (context, calls) = rig.Context.Recorded();
+        await context.DispatchAsync(new MailMessage { Load = load, First = 1, Last = 2 });
 
         Assert.Equal(2, rig.Mails().Count);
         Assert.DoesNotContain(nameof(ILoads.GetLoadAsync), calls);
@@ -313,50 +277,20 @@ public sealed class NotifyTests
     public async Task Ingest_reads_the_load_under_its_lease_and_match_once_more_at_its_end()
     {
         await using var rig = await PipelineRig.StartAsync();
-        var calls = new ConcurrentQueue<string>();
-        var watched = new HookedPorts((_, what) =>
-        {
-            calls.Enqueue(what);
-            return Task.CompletedTask;
-        }).Wrap(rig.Context);
-        var version = await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
-        var dispatcher = watched.Get<MessageDispatcher>();
-        await dispatcher.DispatchAsync(
-            QueueNames.Ingest, new IngestMessage { Blob = version.Name, ETag = version.ETag }.ToJson(), None);
+        var (watched, calls) = rig.Context.Recorded();
+        var version = await rig.DropAccountsAsync("X.zip", 0, 10);
+        await watched.DispatchAsync(new IngestMessage { Blob = version.Name, ETag = version.ETag });
         // First, whether there is a load of the file.
         Assert.Equal([nameof(ILoads.FindLoadAsync), nameof(ILoads.GetLoadAsync)], Reads());
 
-        var slices = rig.Context.Queues.Get(QueueNames.Slices);
-        foreach (var slice in await slices.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
-            await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, slice.Body, None);
+        await rig.Context.HandleMessagesAsync(QueueNames.Slices);
         calls.Clear();
         var load = Assert.Single(await rig.LoadsAsync()).Id.Value;
-        await dispatcher.DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await watched.DispatchAsync(new MatchMessage { Load = load });
         Assert.Equal([nameof(ILoads.GetLoadAsync), nameof(ILoads.GetLoadAsync)], Reads());
 
         string[] Reads() => [.. calls.Where(
             what => what is nameof(ILoads.FindLoadAsync) or nameof(ILoads.GetLoadAsync) or nameof(ILoads.GetLoadHeadAsync))];
-    }
-
-    [Fact]
-    public async Task Held_mails_stay_held_when_a_later_load_takes_them_over()
-    {
-        await using var rig = await PipelineRig.StartAsync();
-        await rig.ImportAsync(("user3@example.com", null), ("user5@d5.example.org", null));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 5))), """{"notify":"hold"}""");
-        await rig.RunToEndAsync();
-        Assert.Equal(LoadState.Held, (await rig.LoadAsync(1)).State);
-        await rig.Context.Database.FailLoadAsync(new(1), owner: null, "a fault", superseded: false, None);
-        await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), """{"notify":"send"}""");
-        await rig.RunToEndAsync();
-
-        Assert.Empty(rig.Mails());
-        var second = await rig.LoadAsync(2);
-        Assert.Equal((LoadState.Held, new NotificationCounts(2, 0, 0)), (second.State, second.Notifications));
-        Assert.Contains("load 1", second.HeldBecause, StringComparison.Ordinal);
-        Assert.Equal(2, await rig.Context.Get<MailOperations>().NotifyAsync("X", None));
-        await rig.RunToEndAsync();
-        Assert.Equal(["user3@example.com", "user5@d5.example.org"], rig.Recipients());
     }
 
     [Fact]
@@ -373,8 +307,8 @@ public sealed class NotifyTests
         };
         await using var sender = NotificationSenders.Create(server.Setting);
         var context = rig.Context with { Sender = sender };
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 10).Select(account => (account, (string?)null))]);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))));
+        await rig.ImportAccountsAsync(0, 10);
+        await rig.DropAccountsAsync("X.zip", 0, 10);
         await PipelineRig.RunToEndAsync(context);
 
         // The mail in progress is still sent.
@@ -387,11 +321,7 @@ public sealed class NotifyTests
         Assert.Equal(5, waiting);
 
         await rig.ImportAsync(("user11@d11.example.org", null));
-        await rig.DropAsync("X.2.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 12))), """{"notify":"send"}""");
-        await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        var ingest = Assert.Single(await context.Queues.Get(QueueNames.Ingest).ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
-        await context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, ingest.Body, None);
-        await context.Queues.Get(QueueNames.Ingest).DeleteAsync(ingest, None);
+        await rig.IngestAccountsAsync("X.2.zip", 0, 12, """{"notify":"send"}""");
         Assert.Equal(5, await context.Get<MailOperations>().HoldAsync("X", None));
         await PipelineRig.RunToEndAsync(context);
         Assert.Equal(LoadState.Held, (await rig.LoadAsync(2)).State);
@@ -399,8 +329,7 @@ public sealed class NotifyTests
 
         Assert.Equal(6, await context.Get<MailOperations>().NotifyAsync("X", None));
         await PipelineRig.RunToEndAsync(context);
-        Assert.Equal(11, server.Mails.Select(mail => mail.To).Distinct().Count());
-        Assert.Equal(11, server.Mails.Count);
+        AssertMailed(server, 11);
         Assert.All(await rig.LoadsAsync(), load => Assert.Equal((LoadState.Done, (string?)null), (load.State, load.HeldBecause)));
         await Assert.ThrowsAsync<NotPossibleException>(() => context.Get<MailOperations>().HoldAsync("X", None));
         await Assert.ThrowsAsync<NotPossibleException>(() => context.Get<MailOperations>().HoldAsync("Unknown", None));
@@ -413,8 +342,7 @@ public sealed class NotifyTests
     {
         await using var rig = await PipelineRig.StartAsync(options => options.Mail.Notify = NotifyMode.Hold);
         await rig.ImportAsync(("user3@example.com", null));
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 10))), metadata);
-        await rig.RunToEndAsync();
+        await rig.LoadAccountsAsync("X.zip", 0, 10, metadata);
         Assert.Equal((LoadState.Held, new NotificationCounts(1, 0, 0)), await FindAsync(rig));
         Assert.Equal(1, await rig.Context.Get<MailOperations>().NotifyAsync("X", None));
         await rig.RunToEndAsync();
@@ -425,27 +353,24 @@ public sealed class NotifyTests
     [Fact]
     public async Task Matching_continued_under_a_time_budget_sends_the_same_mails()
     {
-        static void Small(TestOptions options) => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows,
-            options.Ingest.DedupeCap) = (50, 25, 7, 60);
         await using var rig = await PipelineRig.StartAsync(options =>
         {
-            Small(options);
+            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Mail.MatchRows, options.Ingest.DedupeCap) = (50, 25, 7, 60);
             options.Ingest.TimeBudget = TimeSpan.FromTicks(1); // exceeded by each step
         });
-        await rig.ImportAsync([.. PipelineRig.Expected(0, 20).Select(account => (account, (string?)null)), ("boss@example.net",
-            "example.com"), ("chief@example.net", "d1.example.org")]);
+        await rig.ImportAccountsAsync(0, 20);
+        await rig.ImportAsync(("boss@example.net", "example.com"), ("chief@example.net", "d1.example.org"));
         var zip = PipelineRig.Zip(("a", PipelineRig.Accounts(0, 100)), ("b", PipelineRig.Accounts(20, 50)));
         await rig.DropAsync("X.zip", zip);
         var matches = 0;
-        var queues = Intercepted.Around(rig.Context.Queues, (_, arguments) => matches += (string)arguments![0]! == QueueNames.Match
-            ? 1 : 0);
+        var queues = new ObservedQueues(rig.Context.Queues) { OnSend = (queue, _, _) => matches += queue == QueueNames.Match ? 1 : 0 };
         await PipelineRig.RunToEndAsync(rig.Context with { Queues = queues });
 
         var load = await rig.LoadAsync(1);
         Assert.True(load.LastPosition > 100, "duplicates were expected to pass");
         Assert.Equal((LoadState.Done, 100L, new NotificationCounts(0, 22, 0)), (load.State, load.Accounts, load.Notifications));
         Assert.Equal(22, rig.Recipients().Distinct().Count());
-        Assert.True(matches > load.LastPosition / 7, $"{matches} looks at the match queue");
+        Assert.True(matches > load.LastPosition / 7, $"{matches} messages");
     }
 
     [Fact]
@@ -454,20 +379,18 @@ public sealed class NotifyTests
         const int Mails = 60;
         await using var rig = await PipelineRig.StartAsync(options => (options.Mail.MailsPerMessage, options.Mail.MailsPerSecond)
             = (1, 0.05));
-        await rig.ImportAsync([.. PipelineRig.Expected(0, Mails).Select(account => (account, (string?)null))]);
+        await rig.ImportAccountsAsync(0, Mails);
         var load = await MatchingAsync(rig, Mails);
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.DispatchAsync(new MatchMessage { Load = load });
         // At least 16; five minutes at this rate are 15.
         Assert.Equal((16, 16), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).LastQueuedNotification));
         // A duplicate of the match message sends no more.
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Match, new MatchMessage { Load = load }.ToJson(), None);
+        await rig.Context.DispatchAsync(new MatchMessage { Load = load });
         Assert.Equal(16, (await rig.DepthsAsync())[QueueNames.Mail]);
-        var message = new MailMessage { Load = load, First = 1, Last = 1 };
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.DispatchAsync(new MailMessage { Load = load, First = 1, Last = 1 });
         Assert.Equal((17, 17), ((await rig.DepthsAsync())[QueueNames.Mail], (await rig.LoadAsync(load)).LastQueuedNotification));
         // The next mail is due in 20 seconds: its message is deferred, and nothing of it is claimed.
-        message = new MailMessage { Load = load, First = 2, Last = 2 };
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Mail, message.ToJson(), None);
+        await rig.Context.DispatchAsync(new MailMessage { Load = load, First = 2, Last = 2 });
         Assert.Equal((18, new NotificationCounts(Mails - 1, 1, 0)), ((await rig.DepthsAsync())[QueueNames.Mail],
             (await rig.LoadAsync(load)).Notifications));
     }
@@ -493,88 +416,44 @@ public sealed class NotifyTests
     /// <summary>Makes a load in state matching.</summary>
     private static async Task<long> MatchingAsync(PipelineRig rig, int accounts = 10)
     {
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, accounts))));
-        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        var dispatcher = rig.Context.Get<MessageDispatcher>();
-        foreach (var name in new[] { QueueNames.Ingest, QueueNames.Slices })
-        {
-            var queue = rig.Context.Queues.Get(name);
-            foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), None))
-            {
-                await dispatcher.DispatchAsync(name, message.Body, None);
-                await queue.DeleteAsync(message, None);
-            }
-        }
+        await rig.IngestAccountsAsync("X.zip", 0, accounts);
+        await rig.Context.HandleMessagesAsync(QueueNames.Slices);
         var load = Assert.Single(await rig.LoadsAsync());
         Assert.Equal(LoadState.Matching, load.State);
         return load.Id.Value;
     }
 
     /// <summary>Crashes the process at this call; later calls fail.</summary>
-    private static async Task DispatchAndDieAsync(PipelineRig rig, string queue, PipelineMessage message, string at)
+    private static async Task DispatchAndDieAsync(PipelineRig rig, PipelineMessage message, string at)
     {
         var dead = false;
-        void Die(string method, object?[]? arguments)
-        {
-            dead |= method == at;
-            if (dead)
-                throw new CrashException();
-        }
         var context = rig.OpenContext();
         context = context with
         {
-            Database = Intercepted.Around(context.Database, Die),
-            Queues = Intercepted.Around(context.Queues, Die),
-            Sender = Intercepted.Around(context.Sender, Die),
+            Database = Dying(context.Database),
+            Queues = Dying(context.Queues),
+            Sender = Dying(context.Sender),
         };
-        try
+        Assert.True(await Record.ExceptionAsync(() => context.DispatchAsync(message)) is null or CrashException);
+
+        T Dying<T>(T port)
+            where T : class
+            => PortProxy<T>.Create(port, (method, _) => DieAsync(method));
+
+        Task DieAsync(string method)
         {
-            await context.Get<MessageDispatcher>().DispatchAsync(queue, message.ToJson(), None);
-        }
-        catch (CrashException)
-        {
-            // Crashed.
+            dead |= method == at;
+            return dead ? throw new CrashException() : Task.CompletedTask;
         }
     }
 
-    /// <summary>Queues of an invocation that is cancelled after sending this many messages.</summary>
-    private sealed class LimitedQueues(IMessageQueues queues, Func<bool> maySend) : IMessageQueues
-    {
-        public IMessageQueue Get(string name) => Intercepted.Around(queues.Get(name), (method, _) =>
-        {
-            if (name == QueueNames.Mail && method == nameof(IMessageQueue.SendAsync) && !maySend())
-                throw new OperationCanceledException();
-        });
-    }
-}
+    private static void AssertCancelledOrNull(Exception? exception) =>
+        Assert.True(exception is null or OperationCanceledException, $"{exception}");
 
-/// <summary>A port with a hook before each call.</summary>
-public class Intercepted : DispatchProxy
-{
-    private object _port = null!;
-    private Action<string, object?[]?> _before = null!;
-
-    /// <summary>Wraps a port: <paramref name="before"/> is called first, with the method's name and arguments.</summary>
-    public static T Around<T>(T port, Action<string, object?[]?> before)
-        where T : class
+    /// <summary>Asserts that this many mails were sent, each to another recipient.</summary>
+    private static void AssertMailed(SmtpTestServer server, int mails)
     {
-        var proxy = Create<T, Intercepted>();
-        (((Intercepted)(object)proxy)._port, ((Intercepted)(object)proxy)._before) = (port, before);
-        return proxy;
-    }
-
-    protected override object? Invoke(MethodInfo? targetMethod, object?[]? args)
-    {
-        lock (_before)
-            _before(targetMethod!.Name, args);
-        try
-        {
-            return targetMethod.Invoke(_port, args);
-        }
-        catch (TargetInvocationException e)
-        {
-            System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw(e.InnerException!);
-            throw;
-        }
+        Assert.Equal(mails, server.Mails.Count);
+        Assert.Equal(mails, server.Mails.Select(mail => mail.To).Distinct().Count());
     }
 }

@@ -2,7 +2,6 @@ using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
 using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
-using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
@@ -20,8 +19,7 @@ public sealed class OddNamesTests
         await using var rig = await PipelineRig.StartAsync();
         await DropAsync(rig, "Alpha.zip", Bad, BadFolder, Noncharacter, "bad\u0001.png", "Zeta.zip");
         await rig.RunToEndAsync();
-        await rig.Context.Get<Sweep>().RunAsync(None);
-        await rig.RunToEndAsync();
+        await rig.Context.SweepToEndAsync();
 
         var loads = await rig.LoadsAsync();
         Assert.Equal(
@@ -35,7 +33,7 @@ public sealed class OddNamesTests
         Assert.Contains(@"'dir\u0002/Adobe.zip'", loads.Single(load => load.Blob.Name == BadFolder).Error, StringComparison.Ordinal);
         Assert.Contains(@"'c\uFFFE.csv'", loads.Single(load => load.Blob.Name == Noncharacter).Error, StringComparison.Ordinal);
         Assert.Equal(0, await rig.OpenContext().Get<BlobScan>().RunAsync(TimeSpan.Zero, None));
-        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+        await rig.AssertQueuesEmptyAsync();
     }
 
     [Fact]
@@ -48,7 +46,7 @@ public sealed class OddNamesTests
         await DropAsync(rig, Bad, "Zeta.zip");
         await rig.RunToEndAsync();
         await rig.RestoreAsync(backup);
-        await rig.OpenContext().Get<ReconcileRestoredDatabase>().RunAsync(None);
+        await rig.OpenContext().ReconcileAsync();
         var restored = rig.OpenContext();
         await PipelineRig.RunToEndAsync(restored);
         var loads = await restored.Database.ListLoadsAsync(null, None);

@@ -23,29 +23,29 @@ public sealed class RebuildTests(ITestOutputHelper output)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 4);
         await LoadAllAsync(rig);
-        var progress = new Seen();
+        var progress = new Reports<RebuildProgress>();
         var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(4), progress, None);
         Assert.Equal((Wide, 4, 150L + 150 + 90 + 80, 0), (result.Layout.Name, result.Loads, result.Rows, result.Removed));
         await AssertHeldAsync(rig, result.Layout);
         var distinct = new[] { (0, 150), (100, 150), (120, 90), (280, 80) }.SelectMany(load => PipelineRig.Expected(load.Item1, load.Item2))
             .Distinct().Count();
         Assert.Equal(distinct, result.Accounts);
-        var last = progress.Values[^1];
+        var last = progress.Seen[^1];
         Assert.Equal(
             (470L, 470L, 1d, 0d, (long)distinct),
             (last.Rows, last.Read, last.WrittenFraction, last.WrittenFractionBefore, last.Accounts));
         Assert.Equal(
-            progress.Values.Select(value => value.WrittenFraction).Order(), progress.Values.Select(value => value.WrittenFraction));
+            progress.Seen.Select(value => value.WrittenFraction).Order(), progress.Seen.Select(value => value.WrittenFraction));
 
         // Nothing is left to do.
         var again = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(4), null, None);
         Assert.Equal((0, 0L, 0L), (again.Loads, again.Accounts, again.Transactions));
-        await SwitchAsync(rig, Wide);
+        await rig.SwitchAsync(Wide);
         Assert.Equal(["Adobe", "Cold"], (await rig.FindAsync("user105@example.com")).Select(breach => breach.Name));
-        await LoadAsync(rig, "Even", 0, 40);
-        await SwitchAsync(rig, "1");
+        await rig.LoadAccountsAsync("Even.zip", 0, 40);
+        await rig.SwitchAsync("1");
         await AssertHeldAsync(rig, result.Layout);
-        await SwitchAsync(rig, Wide);
+        await rig.SwitchAsync(Wide);
         await rig.OpenContext().Get<RemoveBreach>().RunAsync("Adobe", null, None);
         await AssertHeldAsync(rig, result.Layout);
     }
@@ -56,14 +56,9 @@ public sealed class RebuildTests(ITestOutputHelper output)
     public async Task Rebuild_interrupted_at_any_call_resumes_and_gives_the_same_result(bool logged)
     {
         await using var rig = await PipelineRig.StartAsync(
-            options =>
-            {
-                Logged(options);
-                options.Journal.Mode = logged ? JournalMode.On : JournalMode.Off;
-            },
-            storageAccounts: 2);
-        await LoadAsync(rig, "Adobe", 0, 60);
-        await LoadAsync(rig, "Bold", 40, 40);
+            Logged + (options => options.Journal.Mode = logged ? JournalMode.On : JournalMode.Off), storageAccounts: 2);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 60);
+        await rig.LoadAccountsAsync("Bold.zip", 40, 40);
         var seed = Random.Shared.Next();
         output.WriteLine($"seed {seed}");
         var random = new Random(seed);
@@ -92,8 +87,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     public async Task Load_during_a_rebuild_is_in_both_layouts_even_if_reads_switch_midway()
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
-        await LoadAsync(rig, "Adobe", 0, 150);
-        await rig.DropAsync("Bold.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(100, 200))));
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 150);
+        await rig.DropAccountsAsync("Bold.zip", 100, 200);
         var slices = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -102,14 +97,14 @@ public sealed class RebuildTests(ITestOutputHelper output)
             // Two slices are done, and one is written.
             var result = await rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(2), null, None);
             Assert.Equal((2, 150L + 100), (result.Loads, result.Rows));
-            await SwitchAsync(rig, Wide);
+            await rig.SwitchAsync(Wide);
         });
         await PipelineRig.RunToEndAsync(hooks.Wrap(rig.OpenContext()));
         Assert.True(slices > 4);
         var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
         await AssertHeldAsync(rig, wide);
         Assert.Equal(["Adobe", "Bold"], (await rig.FindAsync("user102@example.com")).Select(breach => breach.Name));
-        await SwitchAsync(rig, "1");
+        await rig.SwitchAsync("1");
     }
 
     [Theory]
@@ -118,8 +113,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     public async Task Breach_removed_during_a_rebuild_is_not_in_the_new_layout(bool interrupted)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
-        await LoadAsync(rig, "Gone", 0, 120);
-        await LoadAsync(rig, "Old", 60, 120);
+        await rig.LoadAccountsAsync("Gone.zip", 0, 120);
+        await rig.LoadAccountsAsync("Old.zip", 60, 120);
         // The whole removal runs after the log was read and before most of it is written.
         var (writes, removed) = (0, false);
         var hooks = new HookedPorts(async (_, what) =>
@@ -137,8 +132,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         if (interrupted)
         {
             await Assert.ThrowsAsync<CrashException>(() => rebuild.RunAsync(Order(2), null, None));
-            var refused = await Assert.ThrowsAsync<NotPossibleException>(() => SwitchAsync(rig, Wide));
-            Assert.Contains("hibp layout rebuild --into wide", refused.Message, StringComparison.Ordinal);
+            await Refusal.AssertAsync<NotPossibleException>("hibp layout rebuild --into wide", () => rig.SwitchAsync(Wide));
             rebuild = rig.OpenContext().Get<RebuildLayout>();
         }
         var result = await rebuild.RunAsync(Order(2), null, None);
@@ -155,8 +149,8 @@ public sealed class RebuildTests(ITestOutputHelper output)
     public async Task Fill_during_a_rebuild_that_lost_its_lock_misses_no_hash(bool interrupted)
     {
         await using var rig = await PipelineRig.StartAsync(Logged, storageAccounts: 2);
-        await LoadAsync(rig, "Adobe", 0, 150);
-        await LoadAsync(rig, "Bold", 100, 150);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 150);
+        await rig.LoadAccountsAsync("Bold.zip", 100, 150);
         var (writes, filled, records) = (0, false, 0);
         var hooks = new HookedPorts(async (_, what) =>
         {
@@ -184,21 +178,20 @@ public sealed class RebuildTests(ITestOutputHelper output)
         Assert.Equal(RangesState.On, (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1].Ranges);
         Assert.Equal(0, await rig.Context.Database.CountMissingAsync(result.Layout.Id, None));
         await AssertHeldAsync(rig, result.Layout);
-        await SwitchAsync(rig, Wide);
+        await rig.SwitchAsync(Wide);
     }
 
     [Fact]
     public async Task Impossible_rebuilds_are_refused_before_anything_is_written()
     {
         await using var rig = await PipelineRig.StartAsync(
-            options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges)
-                = (100, 50, RangesMode.On), storageAccounts: 2);
-        await LoadAsync(rig, "Adobe", 0, 60);
-        await LoadAsync(rig, "Bold", 40, 60);
+            Logged + (options => options.Journal.Mode = JournalMode.Off), storageAccounts: 2);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 60);
+        await rig.LoadAccountsAsync("Bold.zip", 40, 60);
         await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: true, null, None);
         var rebuild = rig.OpenContext().Get<RebuildLayout>();
-        var lost = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
-        Assert.Contains("SQL has purged the rows of loads 1, and the journal doesn't have them", lost.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>(
+            "SQL has purged the rows of loads 1, and the journal doesn't have them", () => rebuild.RunAsync(Order(2), null, None));
         var wide = (await rig.Context.Database.GetLayoutsAsync(None)).Layouts[1];
         Assert.Empty(await LayoutContent.ReadAccountsAsync(rig, wide));
 
@@ -207,26 +200,23 @@ public sealed class RebuildTests(ITestOutputHelper output)
             Order(1), Order(2) with { Ranges = false }, Order(2) with { SpreadDomains = new Dictionary<string, int>() },
         })
         {
-            var refused = await Assert.ThrowsAsync<BadInputException>(() => rebuild.RunAsync(other, null, None));
-            Assert.Contains("with other storage accounts", refused.Message, StringComparison.Ordinal);
+            await Refusal.AssertAsync<BadInputException>("with other storage accounts", () => rebuild.RunAsync(other, null, None));
         }
         await rig.Context.Database.TryLockAsync(FillRanges.LockName, "another", TimeSpan.FromHours(1), None);
-        var busy = await Assert.ThrowsAsync<NotPossibleException>(() => rebuild.RunAsync(Order(2), null, None));
-        Assert.Contains("another 'hibp layout rebuild'", busy.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("another 'hibp layout rebuild'", () => rebuild.RunAsync(Order(2), null, None));
     }
 
     [Fact]
     public async Task Rebuild_names_a_missing_journal_segment()
     {
         await using var rig = await PipelineRig.StartAsync(Logged);
-        await LoadAsync(rig, "Adobe", 0, 100);
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 100);
         var segment = Assert.Single(
             (await JournalManifest.ReadAsync(rig.Context.Log, None)).Loads[0].Blobs,
             blob => blob.Name.EndsWith(JournalNames.SegmentExtension, StringComparison.Ordinal));
         await rig.Context.Log.DeleteAsync(segment.Name, None);
-        var missing = await Assert.ThrowsAsync<StoreMissingException>(
-            () => rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(1), null, None));
-        Assert.Contains(segment.Name, missing.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<StoreMissingException>(
+            segment.Name, () => rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(1), null, None));
     }
 
     /// <summary>
@@ -236,13 +226,12 @@ public sealed class RebuildTests(ITestOutputHelper output)
     private static async Task LoadAllAsync(PipelineRig rig)
     {
         await rig.ImportAsync(("boss@example.net", "example.com"));
-        await LoadAsync(rig, "Adobe", 0, 150);
-        await LoadAsync(rig, "Gone", 50, 60);
-        await LoadAsync(rig, "Bold", 200, 100);
-        await LoadAsync(rig, "Bold", 120, 90, "a newer one");
-        await LoadAsync(rig, "Cold", 100, 150);
-        await rig.DropAsync("Held.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(280, 80))), """{ "Notify": "hold" }""");
-        await rig.RunToEndAsync();
+        await rig.LoadAccountsAsync("Adobe.zip", 0, 150);
+        await rig.LoadAccountsAsync("Gone.zip", 50, 60);
+        await rig.LoadAccountsAsync("Bold.zip", 200, 100);
+        await rig.LoadAccountsAsync("Bold.zip", 120, 90); // a newer one
+        await rig.LoadAccountsAsync("Cold.zip", 100, 150);
+        await rig.LoadAccountsAsync("Held.zip", 280, 80, """{ "Notify": "hold" }""");
         Assert.Equal(LoadState.Held, (await rig.LoadsAsync())[^1].State);
         await rig.Context.Get<RemoveBreach>().RunAsync("Gone", null, None);
         await rig.Context.Get<PurgeLoad>().RunAsync(new(1), withoutJournal: false, null, None);
@@ -255,15 +244,6 @@ public sealed class RebuildTests(ITestOutputHelper output)
         MemoryBytes = SmallMemory,
     };
 
-    private static async Task LoadAsync(PipelineRig rig, string breach, int first, int count, string comment = "")
-    {
-        await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", comment + "\n" + PipelineRig.Accounts(first, count))));
-        await rig.RunToEndAsync();
-    }
-
-    private static Task<StoreLayout> SwitchAsync(PipelineRig rig, string name) =>
-        rig.OpenContext().Get<LayoutOperations>().SwitchAsync(name, withoutRanges: false, None);
-
     /// <summary>
     /// Asserts that a layout equals the first one in the marks that are current or may become so; a replaced load's marks
     /// stay in the old layout.
@@ -272,18 +252,5 @@ public sealed class RebuildTests(ITestOutputHelper output)
     {
         var marks = (await rig.LoadsAsync()).Where(load => load.ReplacedBy is null && !load.Superseded).Select(load => $"b{load.Mark}");
         await LayoutContent.AssertHeldAsync(rig, layout, marks.ToHashSet());
-    }
-
-    private sealed class Seen : IProgress<RebuildProgress>
-    {
-        private readonly Lock _lock = new();
-
-        public List<RebuildProgress> Values { get; } = [];
-
-        public void Report(RebuildProgress value)
-        {
-            lock (_lock)
-                Values.Add(value);
-        }
     }
 }

@@ -20,11 +20,7 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
     [InlineData(true)]
     public async Task Removal_interrupted_at_any_call_is_completed_by_the_next_removal(bool purged)
     {
-        await using var rig = await PipelineRig.StartAsync(options =>
-        {
-            Small(options);
-            options.Journal.Mode = JournalMode.On;
-        });
+        await using var rig = await PipelineRig.StartAsync(Journaled);
         await rig.ImportAsync((InBoth, null));
         var other = await LoadAsync(rig, "Other", FirstOfNew, NewAccounts);
         // Without rows, it scans 36 parts of the table, each with its own calls.
@@ -52,8 +48,8 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
             Assert.Equal(PipelineRig.Expected(FirstOfNew, NewAccounts).Order(), table.Keys.Order());
             Assert.All(table.Values, marks => Assert.Equal([$"b{other.Mark}"], marks));
             Assert.Equal(RawTable.RangesOf(table), await rig.RangesAsync());
-            Assert.Equal(NewAccounts, await CountAsync(rig, "rows"));
-            Assert.Equal((1, 1), (await CountAsync(rig, "notifications"), await CountAsync(rig, "loads")));
+            Assert.Equal(NewAccounts, await rig.CountAsync("rows"));
+            Assert.Equal((1, 1), (await rig.CountAsync("notifications"), await rig.CountAsync("loads")));
         }
         Assert.Equal(NewAccounts, await FindAllAsync(rig, FirstOfNew, NewAccounts, "Other"));
         var journaled = await LogContent.ReadAsync(rig.Context.Log);

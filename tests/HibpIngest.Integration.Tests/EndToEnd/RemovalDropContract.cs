@@ -34,14 +34,13 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
             var breach = $"Adobe{at}";
             var old = await LoadAsync(rig, breach, 0, Old, purged, """{"Title":"Adobe Systems","IsVerified":true}""");
             var mails = rig.Mails().Count;
-            var listed = false;
-            var (late, where) = (false, "");
+            var (listed, late, where) = (false, false, "");
             var hooks = new HookedPorts(async (call, what) =>
             {
                 if (call == at)
                 {
                     (late, where) = (listed, what);
-                    await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
+                    await rig.DropAccountsAsync($"{breach}.zip", FirstOfNew, New);
                     await (halfWay ? RunHalfWayAsync(rig) : rig.RunToEndAsync());
                 }
                 listed |= what == nameof(ICatalogue.BeginRemovalAsync);
@@ -74,20 +73,19 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
             Assert.Equal((LoadState.Done, (long)New, 2), (fresh.State, fresh.Accounts, fresh.Notifications.Sent));
             var marked = table.Where(one => one.Value.Contains($"b{fresh.Mark}")).Select(one => one.Key);
             Assert.Equal(PipelineRig.Expected(FirstOfNew, New).Order(), marked.Order());
-            Assert.Equal(New, await CountAsync(rig, $"rows WHERE id >> 40 = {fresh.Id}"));
+            Assert.Equal(New, await rig.CountAsync($"rows WHERE id >> 40 = {fresh.Id}"));
             Assert.Equal(mails + 2, rig.Mails().Count);
             var found = Assert.Single(await rig.FindAsync(InBoth), one => one.Name == breach);
             Assert.Equal(("Adobe Systems", true), (found.Title, found.IsVerified));
         }
         Assert.True(at > 12, $"the removal was expected to make more than {at} calls");
-        Assert.Equal(0, await CountAsync(rig, "loads WHERE removing"));
+        Assert.Equal(0, await rig.CountAsync("loads WHERE removing"));
     }
 
-    /// <summary>Scans, ingests, and processes one of the slices.</summary>
     private static async Task RunHalfWayAsync(PipelineRig rig)
     {
         await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
-        await HandleMessagesAsync(rig, QueueNames.Slices, 1);
+        await rig.Context.HandleMessagesAsync(QueueNames.Ingest, limit: 1);
+        await rig.Context.HandleMessagesAsync(QueueNames.Slices, limit: 1);
     }
 }

@@ -1,4 +1,3 @@
-using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 
@@ -8,9 +7,11 @@ internal static class RemovalSteps
 {
     private static readonly CancellationToken None = CancellationToken.None;
 
-    public static void Small(TestOptions options) =>
+    public static readonly Action<TestOptions> Small = options =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
             options.Upsert.Ranges) = (8, 4, 2, 2, RangesMode.On);
+
+    public static readonly Action<TestOptions> Journaled = Small + (options => options.Journal.Mode = JournalMode.On);
 
     /// <summary>Removes a breach in chunks of a few rows, so that there are several.</summary>
     public static Task<BreachRemoval> RemoveAsync(
@@ -21,7 +22,7 @@ internal static class RemovalSteps
     public static async Task<Load> LoadAsync(
         PipelineRig rig, string breach, int first, int count, bool purged = false, string? metadata = null)
     {
-        var blob = await rig.DropAsync($"{breach}.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, count))), metadata);
+        var blob = await rig.DropAccountsAsync($"{breach}.zip", first, count, metadata);
         await rig.RunToEndAsync();
         var load = (await rig.LoadsAsync()).Last(one => one.Blob == blob);
         Assert.Equal(LoadState.Done, load.State);
@@ -31,23 +32,10 @@ internal static class RemovalSteps
         return load;
     }
 
-    public static async Task HandleMessagesAsync(PipelineRig rig, string queue, int messages)
-    {
-        var dispatcher = rig.Context.Get<MessageDispatcher>();
-        foreach (var message in await rig.Context.Queues.Get(queue).ReceiveAsync(messages, TimeSpan.FromMinutes(10), None))
-        {
-            await dispatcher.DispatchAsync(queue, message.Body, None);
-            await rig.Context.Queues.Get(queue).DeleteAsync(message, None);
-        }
-    }
-
     public static async Task<IReadOnlyList<Load>> LoadsAsync(PipelineRig rig, string breach) =>
         await rig.Context.Database.ListLoadsAsync(breach, None);
 
     /// <summary>Returns how many of the accounts a freshly started reader finds in the breach.</summary>
     public static async Task<int> FindAllAsync(PipelineRig rig, int first, int count, string breach) =>
         (await rig.FindAsync([.. PipelineRig.Expected(first, count)])).Count(found => found.Any(one => one.Name == breach));
-
-    public static async Task<long> CountAsync(PipelineRig rig, string table) =>
-        (long)(await rig.ExecuteAsync($"SELECT COUNT(*) FROM {table}"))!;
 }

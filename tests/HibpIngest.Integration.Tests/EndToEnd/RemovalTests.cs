@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
@@ -48,14 +45,14 @@ public sealed class RemovalTests
         Assert.Equal([new(1)], open.Loads);
         Assert.InRange(open.Part, 0.01, 0.99);
 
-        var progress = new Reports();
+        var progress = new Reports<RemovalProgress>();
         var result = await RemoveAsync(rig.OpenContext(), "adobe", progress, None);
         Assert.Equal(("Adobe", (long)left), (result.Breach, result.Entities));
         Assert.Equal([new(1)], result.Loads);
         Assert.Empty(result.RemainingLoads);
         Assert.Empty(await rig.OpenContext().Get<RemovalStatus>().ListAsync(None));
         Assert.Empty(await rig.TableAsync());
-        Assert.Equal(0, await CountAsync(rig, "rows"));
+        Assert.Equal(0, await rig.CountAsync("rows"));
         Assert.Equal(progress.Seen[^1].Total, progress.Seen[^1].Done);
         Assert.Equal(purged ? Accounts : Accounts - 5, progress.Seen[^1].Total);
         Assert.All(progress.Seen, one => Assert.InRange(one.Done, 0, Accounts));
@@ -66,13 +63,8 @@ public sealed class RemovalTests
     {
         await using var rig = await PipelineRig.StartAsync(Small);
         await LoadAsync(rig, "Adobe", 0, 200);
-        var calls = new ConcurrentQueue<string>();
-        var hooks = new HookedPorts((_, what) =>
-        {
-            calls.Enqueue(what);
-            return Task.CompletedTask;
-        });
-        await RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None);
+        var (context, calls) = rig.OpenContext().Recorded();
+        await RemoveAsync(context, "Adobe", null, None);
         Assert.Single(calls, nameof(ILoadRows.GetJournalEntryAsync));
         Assert.DoesNotContain(nameof(ICatalogue.GetBreachAsync), calls);
     }
@@ -98,9 +90,7 @@ public sealed class RemovalTests
     public async Task Removal_waits_for_a_running_slice_and_a_late_one_writes_nothing()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        await rig.DropAsync("Adobe.zip", PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, Old))));
-        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
+        await rig.IngestAccountsAsync("Adobe.zip", 0, Old);
         await rig.Context.Database.FailLoadAsync(new(1), owner: null, "bad", superseded: false, None);
         Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(new(1), 1));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
@@ -122,7 +112,7 @@ public sealed class RemovalTests
             }
             Assert.False(what == nameof(IAccountTable.RemoveMarkAsync) && looks < 2, "the table was scanned during a slice");
         });
-        var progress = new Reports();
+        var progress = new Reports<RemovalProgress>();
         Assert.Equal(4, (await RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None)).Entities);
         Assert.Equal(2, looks);
         Assert.Contains(progress.Seen, one => one.Waiting);
@@ -133,7 +123,7 @@ public sealed class RemovalTests
         await rig.RunToEndAsync();
         Assert.Empty(await rig.TableAsync());
         Assert.Empty(await rig.LoadsAsync());
-        Assert.All((await rig.DepthsAsync()).Values, depth => Assert.Equal(0, depth));
+        await rig.AssertQueuesEmptyAsync();
     }
 
     [Fact]
@@ -145,8 +135,7 @@ public sealed class RemovalTests
         await LeaseAsync(rig, "9000000000000");
         var removing = RemoveAsync(rig.OpenContext(), "Adobe", null, None);
         await time.AdvanceUntilAsync(removing, TimeSpan.FromSeconds(1)).WaitAsync(TimeSpan.FromMinutes(2));
-        var tooLong = await Assert.ThrowsAsync<NotPossibleException>(() => removing);
-        Assert.Contains("still running", tooLong.Message, StringComparison.Ordinal);
+        await Refusal.AssertAsync<NotPossibleException>("still running", () => removing);
         Assert.Equal(Old, (await rig.TableAsync()).Count);
         Assert.Equal(0, await FindAllAsync(rig, 0, Old, "Adobe"));
 
@@ -169,7 +158,7 @@ public sealed class RemovalTests
         var hooks = new HookedPorts((_, what) => what == nameof(IAccountTable.RemoveMarkAsync) && failed++ < failures
             ? throw new UnavailableException("the table is down")
             : Task.CompletedTask);
-        var progress = new Reports();
+        var progress = new Reports<RemovalProgress>();
         var removing = RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", progress, None);
         // The longest pause, so that no pause outlasts a step.
         await time.AdvanceUntilAsync(removing, TimeSpan.FromSeconds(64)).WaitAsync(TimeSpan.FromMinutes(2));
@@ -200,7 +189,7 @@ public sealed class RemovalTests
         // Interrupted after the first load is removed; then another load arrives.
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(ICatalogue.FinishRemovalAsync) && await CountAsync(rig, "loads") == 1)
+            if (what == nameof(ICatalogue.FinishRemovalAsync) && await rig.CountAsync("loads") == 1)
                 throw new CrashException();
         });
         await Assert.ThrowsAsync<CrashException>(() => RemoveAsync(hooks.Wrap(rig.OpenContext()), "Adobe", null, None));
@@ -222,7 +211,7 @@ public sealed class RemovalTests
         Assert.Equal(0, removal.Entities);
         Assert.Null(await rig.Context.Database.GetBreachAsync("Adobe", None));
         Assert.Equal(New, await FindAllAsync(rig, FirstOfNew, New, "Bold"));
-        Assert.Equal(New, await CountAsync(rig, "rows"));
+        Assert.Equal(New, await rig.CountAsync("rows"));
     }
 
     [Theory]
@@ -253,15 +242,13 @@ public sealed class RemovalTests
         Assert.Equal(60, await rig.Context.Database.PurgeRowsAsync(new(1), 60, None));
         Assert.Equal(100, (await RemoveAsync(rig.Context, "Adobe", null, None)).Entities);
         Assert.Empty(await rig.TableAsync());
-        Assert.Equal(0, await CountAsync(rig, "rows"));
+        Assert.Equal(0, await rig.CountAsync("rows"));
     }
 
     /// <summary>Makes a load that also has mark 1, as in a store upgraded from schema 1.</summary>
     private static async Task ShareMarkAsync(PipelineRig rig, string blob)
     {
-        await rig.DropAsync(blob, PipelineRig.Zip(("a.csv", PipelineRig.Accounts(FirstOfNew, New))));
-        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-        await HandleMessagesAsync(rig, QueueNames.Ingest, 1);
+        await rig.IngestAccountsAsync(blob, FirstOfNew, New);
         await rig.ExecuteAsync("UPDATE loads SET mark = 1 WHERE id = 2");
         await rig.RunToEndAsync();
     }
@@ -269,15 +256,4 @@ public sealed class RemovalTests
     /// <summary>Gives another worker a lease on the first load's first slice.</summary>
     private static Task LeaseAsync(PipelineRig rig, string until) =>
         rig.ExecuteAsync($"UPDATE slices SET owner = 'somebody', lease_expires_at = {until} WHERE load_id = 1 AND number = 1");
-
-    private sealed class Reports : IProgress<RemovalProgress>
-    {
-        public List<RemovalProgress> Seen { get; } = [];
-
-        public void Report(RemovalProgress value)
-        {
-            lock (Seen)
-                Seen.Add(value);
-        }
-    }
 }

@@ -1,6 +1,5 @@
 using System.Security.Cryptography;
 using HibpIngest.Api.Lookup;
-using HibpIngest.Hosting;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
 using HibpIngest.Pipeline.Ingest;
@@ -9,7 +8,6 @@ using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
-using HibpIngest.Pipeline.Sweeping;
 using Microsoft.Extensions.Logging.Abstractions;
 using Xunit.Abstractions;
 
@@ -242,7 +240,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             _host = Open();
             try
             {
-                var moved = await _host.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: backup is null);
+                var moved = await _host.ReconcileAsync(empty: backup is null);
                 Assert.True(moved.Log!.Problems.Count == 0, $"{_where}: {string.Join("; ", moved.Log.Problems)}");
             }
             catch (NotPossibleException e) when (e.Message.Contains("nothing to bring up to date", StringComparison.Ordinal))
@@ -254,8 +252,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             await _host.Database.ImportSubscribersAsync([.. _targets.Select(one => new Subscription(one.Account, null))], Key, None);
             await PipelineRig.RunToEndAsync(_host);
             clock.Advance(TimeSpan.FromHours(1));
-            await _host.Get<Sweep>().RunAsync(None);
-            await PipelineRig.RunToEndAsync(_host);
+            await _host.SweepToEndAsync();
         }
 
         /// <summary>Compares every reader with the model; returns what public lookups show.</summary>

@@ -19,10 +19,10 @@ public sealed class RestoredVisibilityTests
     public async Task Hidden_breaches_stay_hidden_after_a_restore_even_if_no_host_has_run(JournalMode log, bool hasBackup)
     {
         await using var rig = await StartAsync(log);
-        await LoadAsync(rig, "Alpha", 0);
-        await LoadAsync(rig, "Beta", 100);
-        await LoadAsync(rig, "Gamma", 200);
-        await LoadAsync(rig, "Shy", 300);
+        await rig.LoadAccountsAsync("Alpha.zip", 0, Rows);
+        await rig.LoadAccountsAsync("Beta.zip", 100, Rows);
+        await rig.LoadAccountsAsync("Gamma.zip", 200, Rows);
+        await rig.LoadAccountsAsync("Shy.zip", 300, Rows);
         var backup = await rig.BackUpAsync("before");
         var commands = rig.Context.Get<BreachOperations>();
         await commands.SetHiddenAsync("Alpha", true, None);
@@ -44,8 +44,8 @@ public sealed class RestoredVisibilityTests
     public async Task Load_assigned_to_a_hidden_breach_stays_hidden_after_a_restore()
     {
         await using var rig = await StartAsync(JournalMode.On);
-        await LoadAsync(rig, "Alpha", 0);
-        await LoadAsync(rig, "Shy", 300);
+        await rig.LoadAccountsAsync("Alpha.zip", 0, Rows);
+        await rig.LoadAccountsAsync("Shy.zip", 300, Rows);
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Shy", true, None);
         await rig.RunToEndAsync();
         var backup = await rig.BackUpAsync("before");
@@ -62,14 +62,14 @@ public sealed class RestoredVisibilityTests
     public async Task Restore_to_before_the_load_completes_an_interrupted_removal(bool hasBackup)
     {
         await using var rig = await StartAsync(JournalMode.On);
-        await LoadAsync(rig, "Alpha", 0);
+        await rig.LoadAccountsAsync("Alpha.zip", 0, Rows);
         var backup = await rig.BackUpAsync("before");
-        await LoadAsync(rig, "Late", 100);
+        await rig.LoadAccountsAsync("Late.zip", 100, Rows);
         await rig.Context.Get<BreachOperations>().DescribeAsync("Late", """{"IsSensitive":true}"""u8.ToArray(), None);
         var hooks = new HookedPorts((_, what) =>
             what == nameof(IAccountTable.RemoveMarkAsync) ? throw new CrashException() : Task.CompletedTask);
         await Assert.ThrowsAsync<CrashException>(() => hooks.Wrap(rig.OpenContext()).Get<RemoveBreach>().RunAsync("Late", null, None));
-        await LoadAsync(rig, "Later", 200);
+        await rig.LoadAccountsAsync("Later.zip", 200, Rows);
 
         var restored = await RestoreAsync(rig, hasBackup ? backup : null);
         await AssertPublicAsync(rig, "Alpha", "Later");
@@ -77,7 +77,7 @@ public sealed class RestoredVisibilityTests
         await Assert.ThrowsAsync<NotPossibleException>(() => restored.Get<MailOperations>().NotifyAsync("Late", None));
 
         // Uploaded again it is an ordinary breach, and stays complete.
-        await rig.DropAsync("Late.zip", Zip(150));
+        await rig.DropAccountsAsync("Late.zip", 150, Rows);
         await PipelineRig.RunToEndAsync(restored);
         Assert.Equal("Late", Assert.Single(await rig.FindAsync(PipelineRig.Expected(150, 1).Single())).Name);
         restored = await RestoreAsync(rig, hasBackup ? backup : null);
@@ -91,12 +91,12 @@ public sealed class RestoredVisibilityTests
     public async Task Zip_reloaded_after_a_restore_is_published_only_by_notify(JournalMode log)
     {
         await using var rig = await StartAsync(log);
-        await LoadAsync(rig, "Alpha", 0);
+        await rig.LoadAccountsAsync("Alpha.zip", 0, Rows);
         var backup = await rig.BackUpAsync("before");
         if (log == JournalMode.On)
-            await LoadAsync(rig, "Beta", 200);
-        await rig.DropAsync("Alpha.2.zip", Zip(50));
-        await rig.DropAsync("Lost.zip", Zip(100));
+            await rig.LoadAccountsAsync("Beta.zip", 200, Rows);
+        await rig.DropAccountsAsync("Alpha.2.zip", 50, Rows);
+        await rig.DropAccountsAsync("Lost.zip", 100, Rows);
         if (log == JournalMode.Off)
         {
             await rig.RunToEndAsync();
@@ -124,8 +124,8 @@ public sealed class RestoredVisibilityTests
     public async Task Host_started_on_a_manually_restored_database_shows_nothing_hidden()
     {
         await using var rig = await StartAsync(JournalMode.On);
-        await LoadAsync(rig, "Alpha", 0);
-        await LoadAsync(rig, "Beta", 100);
+        await rig.LoadAccountsAsync("Alpha.zip", 0, Rows);
+        await rig.LoadAccountsAsync("Beta.zip", 100, Rows);
         var backup = await rig.BackUpAsync("before");
         await rig.Context.Get<BreachOperations>().SetHiddenAsync("Alpha", true, None);
         await rig.RestoreAsync(backup);
@@ -144,7 +144,7 @@ public sealed class RestoredVisibilityTests
         else
             await rig.RestoreAsync(backup);
         var restored = rig.OpenContext();
-        var moved = await restored.Get<ReconcileRestoredDatabase>().RunAsync(None, empty: backup is null);
+        var moved = await restored.ReconcileAsync(empty: backup is null);
         Assert.Empty(moved.Log?.Problems ?? []);
         if (held.Length == 0)
             Assert.Equal(0, moved.Loads);
@@ -159,14 +159,6 @@ public sealed class RestoredVisibilityTests
         string[] accounts = [.. Enumerable.Range(0, 4).SelectMany(i => PipelineRig.Expected(i * 100, Rows))];
         var shown = (await rig.FindAsync(accounts)).SelectMany(found => found).Select(breach => breach.Name).Distinct().Order();
         Assert.Equal(breaches.Order(), shown);
-    }
-
-    private static byte[] Zip(int first) => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(first, Rows)));
-
-    private static async Task LoadAsync(PipelineRig rig, string breach, int first)
-    {
-        await rig.DropAsync($"{breach}.zip", Zip(first));
-        await rig.RunToEndAsync();
     }
 
     private static Task<PipelineRig> StartAsync(JournalMode log) => PipelineRig.StartAsync(

@@ -1,18 +1,13 @@
-using System.Collections.Concurrent;
-using System.Security.Cryptography;
-using HibpIngest.Hosting;
-using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Upsert;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests a slice's lease: its owner, what stops it, and which progress is kept.</summary>
-public sealed class SliceTests(ITestOutputHelper output)
+public sealed class SliceTests
 {
     private const int Accounts = 150;
+    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Action<TestOptions> OneSlice = options =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
             = (Accounts, Accounts, 1, RangesMode.On);
@@ -22,15 +17,12 @@ public sealed class SliceTests(ITestOutputHelper output)
     public async Task Slice_message_is_deferred_while_another_worker_holds_the_lease()
     {
         await using var rig = await IngestedAsync(OneSlice);
-        Assert.Null(
-            (await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None))!
-                .HeldUntil);
-        var table = new RecordingTable(rig.Context.Table);
-        await DispatchAsync(rig.Context.WithTable(table));
+        Assert.Null((await BeginElsewhereAsync(rig))!.HeldUntil);
+        await rig.Context.HandleMessagesAsync(QueueNames.Slices);
 
-        Assert.Empty(table.Written);
+        Assert.Empty(await rig.TableAsync());
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
-        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, CancellationToken.None)); // hidden
+        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, None)); // hidden
         Assert.Equal((SliceState.Queued, 1), await SliceAsync(rig));
     }
 
@@ -40,41 +32,32 @@ public sealed class SliceTests(ITestOutputHelper output)
     public async Task Deferred_slice_skips_transactions_that_are_already_written(bool throttled)
     {
         await using var rig = await IngestedAsync(OneSlice);
-        var table = new RecordingTable(rig.Context.Table);
-        var all = 0;
+        // The accounts' and the ranges' transactions are interleaved; each domain's accounts are one.
+        var domains = PipelineRig.Expected(0, Accounts).Select(account => account.Split('@')[1]).Distinct().Count();
+        var (number, written, all) = (0, 0, 0);
         for (var after = 2; (await SliceAsync(rig)).State != SliceState.Done; after += 5)
         {
             // Each attempt completes some more transactions, and is deferred.
-            table.Before = number => number <= after ? null
-                : throttled ? new StoreThrottledException("busy") : new UnavailableException("the table is down");
-            await SendAsync(rig);
-            await DispatchAsync(rig.Context.WithTable(table));
-            if ((await SliceAsync(rig)).State != SliceState.Done)
-                Assert.Equal(0, (await SliceAsync(rig)).Attempts);
+            number = 0;
+            await HandleAsync(rig, Upserts(rig, () =>
+            {
+                if (++number > after)
+                    throw throttled ? new StoreThrottledException("busy") : new UnavailableException("the table is down");
+                written++;
+                return Task.CompletedTask;
+            }));
+            var slice = Assert.Single(await rig.SlicesAsync(1));
+            if (slice.State != SliceState.Done)
+            {
+                Assert.Equal(
+                    (SliceState.Queued, 0, throttled ? "busy" : "the table is down"), (slice.State, slice.Attempts, slice.Error));
+                Assert.Empty(await rig.Context.Queues.Get(QueueNames.Slices).PeekAsync(1, None)); // hidden
+            }
             Assert.True(all++ < 20, "it never ends");
         }
         Assert.True(all > 2, "the fault was expected to be met");
-        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), table.Written.Order()); // each once
-        Assert.Equal(Accounts, (await rig.TableAsync()).Count);
-    }
-
-    [Fact]
-    public async Task Progress_recorded_for_another_order_is_ignored()
-    {
-        await using var rig = await IngestedAsync(OneSlice);
-        var done = new byte[64];
-        Array.Fill(done, (byte)0xFF);
-        foreach (var progress in new[] { new SliceProgress(SliceBuffers.OrderVersion + 1, done[..3]), new SliceProgress(
-                SliceBuffers.OrderVersion, done) })
-        {
-            await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
-            await rig.Context.Database.RefundSliceAttemptAsync(new(1), 1, "another", progress, null, CancellationToken.None);
-            var table = new RecordingTable(rig.Context.Table);
-            await SendAsync(rig);
-            await DispatchAsync(rig.Context.WithTable(table));
-            Assert.Equal(Accounts, table.Written.Count);
-            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
-        }
+        Assert.Equal(domains, written); // each once
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), (await rig.TableAsync()).Keys.Order());
     }
 
     [Theory]
@@ -82,19 +65,15 @@ public sealed class SliceTests(ITestOutputHelper output)
     [InlineData("requeued")]
     public async Task Slice_superseded_or_requeued_while_running_ends_without_a_failure(string by)
     {
-        await using var rig = await IngestedAsync(options =>
-        {
-            OneSlice(options);
-            options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5); // renewed every half second
-        });
-        var table = new WaitingTable();
-        var running = DispatchAsync(rig.Context.WithTable(table));
-        await table.Entered.Task.WaitAsync(TestTimeout);
+        await using var rig = await IngestedAsync(
+            OneSlice + (options => options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5))); // renewed every half second
+        var (table, entered) = Waiting(rig);
+        var running = rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices);
+        await entered.WaitAsync(TestTimeout);
         if (by == "superseded")
-            Assert.True(
-                await rig.Context.Database.FailLoadAsync(new(1), owner: null, "replaced", superseded: true, CancellationToken.None));
+            Assert.True(await rig.Context.Database.FailLoadAsync(new(1), owner: null, "replaced", superseded: true, None));
         else
-            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
+            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, None);
         await running.WaitAsync(TestTimeout);
 
         var slice = Assert.Single(await rig.SlicesAsync(1));
@@ -105,13 +84,9 @@ public sealed class SliceTests(ITestOutputHelper output)
     [Fact]
     public async Task Slice_throttled_for_half_the_plan_limit_is_deferred_without_costing_an_attempt()
     {
-        await using var rig = await IngestedAsync(options =>
-        {
-            OneSlice(options);
-            options.Ingest.PlanLimit = TimeSpan.FromSeconds(2);
-        });
-        var table = new WaitingTable();
-        await DispatchAsync(rig.Context.WithTable(table)).WaitAsync(TestTimeout);
+        await using var rig = await IngestedAsync(OneSlice + (options => options.Ingest.PlanLimit = TimeSpan.FromSeconds(2)));
+        var (table, _) = Waiting(rig);
+        await rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices).WaitAsync(TestTimeout);
         var slice = Assert.Single(await rig.SlicesAsync(1));
         Assert.Equal((SliceState.Queued, 0, "waited"), (slice.State, slice.Attempts, slice.Error));
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
@@ -119,84 +94,38 @@ public sealed class SliceTests(ITestOutputHelper output)
         // Without a limit it waits.
         rig.Options.Ingest.PlanLimit = TimeSpan.Zero;
         using var stop = new CancellationTokenSource();
-        table = new WaitingTable();
+        (table, var entered) = Waiting(rig);
         await SendAsync(rig);
-        var waiting = DispatchAsync(rig.Context.WithTable(table), stop.Token);
-        await table.Entered.Task.WaitAsync(TestTimeout);
+        var waiting = rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices, cancellationToken: stop.Token);
+        await entered.WaitAsync(TestTimeout);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting.WaitAsync(TestTimeout));
         Assert.Equal((SliceState.Queued, 0), await SliceAsync(rig));
     }
 
     [Fact]
-    public void Transactions_of_one_domain_are_spread_evenly_in_a_stable_order()
+    public void Transactions_of_one_domain_and_of_each_table_are_spread_evenly()
     {
-        var orders = Enumerable.Range(0, 2).Select(_ => Order()).ToArray();
-        Assert.Equal(orders[0], orders[1]);
-        var order = orders[0];
-        Assert.Equal(33 + 67, order.Count);
-        for (var first = 0; first + 16 <= order.Count; first++)
-            Assert.InRange(order.Skip(first).Take(16).Count(domain => domain == "gmail.com"), 3, 8);
+        var rows = SliceBuffers.Rent(10_000);
+        for (var i = 0; i < 10_000; i++)
+            rows.Accounts.Add(
+                Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
+        var domains = Read(withRanges: false).ConvertAll(transaction => Encoding.ASCII.GetString(transaction.Partition.Span));
+        var ofRanges = Read(withRanges: true).ConvertAll(transaction => transaction.OfRanges);
+        SliceBuffers.Return(rows);
 
-        static List<string> Order()
+        Assert.Equal(33 + 67, domains.Count);
+        for (var first = 0; first + 16 <= domains.Count; first++)
+            Assert.InRange(domains.Skip(first).Take(16).Count(domain => domain == "gmail.com"), 3, 8);
+        // Wherever they are cut, each table has its share, within a few transactions.
+        Assert.Equal((256, 100), (ofRanges.Count(one => one), ofRanges.Count(one => !one)));
+        for (var end = 1; end <= ofRanges.Count; end++)
+            Assert.InRange(ofRanges.Take(end).Count(one => one) - (end * 256.0 / ofRanges.Count), -4, 4);
+
+        List<SliceTransaction> Read(bool withRanges)
         {
-            var rows = SliceBuffers.Rent(10_000);
-            for (var i = 0; i < 10_000; i++)
-                rows.Accounts.Add(
-                    Encoding.ASCII.GetBytes($"user{i}"), Encoding.ASCII.GetBytes(i < 3_300 ? "gmail.com" : $"d{i % 67:00}.example.org"));
-            var order = Enumerable.Range(0, rows.Group(Layouts(withRanges: false)))
-                .Select(i => Encoding.ASCII.GetString(rows.Transaction(i).Partition.Span)).ToList();
-            SliceBuffers.Return(rows);
-            return order;
-        }
-    }
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task Slice_that_retries_failed_writes_is_complete_in_both_tables(bool afterwards)
-    {
-        // In each round, one write of a new slice fails once, at a later write than before. Accounts need a
-        // transaction each, except the third of them that share a domain.
-        const int Rows = 10;
-        await using var rig = await PipelineRig.StartAsync(options =>
-            (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
-                = (Rows, Rows, 1, RangesMode.On));
-        var draw = new CallDraw(oneOf: 2, output.WriteLine);
-        var reached = true;
-        for (var load = 1; reached; load++)
-        {
-            var at = draw.Next();
-            await rig.DropAsync($"X{load}.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(load, Rows))));
-            var writes = 0;
-            var context = rig.OpenContext();
-            await PipelineRig.RunToEndAsync(context.WithTable(Failing(context.Table), Failing(context.Ranges)));
-            reached = writes >= at;
-            if (reached)
-            {
-                // Its message is redelivered later, and finds the earlier writes recorded.
-                await rig.Context.Queues.Get(QueueNames.Slices).ClearAsync(CancellationToken.None);
-                await rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
-                    new SliceMessage { Load = load, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
-                await rig.RunToEndAsync();
-            }
-            Assert.Equal(LoadState.Done, (await rig.LoadAsync(load)).State);
-            var accounts = await rig.TableAsync();
-            Assert.Equal(
-                PipelineRig.Expected(load, Rows).Order(),
-                accounts.Where(one => one.Value.Contains($"b{load}")).Select(one => one.Key).Order());
-            Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
-
-            // Before the write, or after it and before its response.
-            T Failing<T>(T port)
-                where T : class
-                => PortProxy<T>.Create(
-                    port, _ => ++writes == at && !afterwards ? throw new UnavailableException("down") : Task.CompletedTask,
-                    () =>
-                    {
-                        if (writes == at && afterwards)
-                            throw new UnavailableException("lost");
-                    });
+            var layout = new SliceLayout(new LayoutPlacement(new LayoutFacts()), withRanges);
+            return [.. Enumerable.Range(0, rows.Group([layout])).Select(rows.Transaction)];
         }
     }
 
@@ -205,19 +134,15 @@ public sealed class SliceTests(ITestOutputHelper output)
     [InlineData(RangesState.Filling, RangesState.On)]
     public async Task Slice_is_rewritten_when_the_layouts_change_while_it_runs(RangesState before, RangesState after)
     {
-        await using var rig = await IngestedAsync(options =>
-        {
-            OneSlice(options);
-            options.Upsert.Ranges = RangesMode.Off;
-        });
-        await rig.Context.Database.RaiseRangesAsync(1, before, CancellationToken.None);
+        await using var rig = await IngestedAsync(OneSlice + (options => options.Upsert.Ranges = RangesMode.Off));
+        await rig.Context.Database.RaiseRangesAsync(1, before, None);
         var completions = 0;
         var hooks = new HookedPorts(async (_, what) =>
         {
             if (what == nameof(ISlices.CompleteSliceAsync) && ++completions == 1)
-                await rig.Context.Database.RaiseRangesAsync(1, after, CancellationToken.None);
+                await rig.Context.Database.RaiseRangesAsync(1, after, None);
         });
-        await DispatchAsync(hooks.Wrap(rig.OpenContext()));
+        await hooks.Wrap(rig.OpenContext()).HandleMessagesAsync(QueueNames.Slices);
 
         Assert.Equal(2, completions);
         Assert.Equal((SliceState.Done, 1), await SliceAsync(rig));
@@ -229,187 +154,72 @@ public sealed class SliceTests(ITestOutputHelper output)
     }
 
     [Fact]
-    public async Task Progress_recorded_for_other_layouts_is_ignored()
+    public async Task Progress_recorded_for_another_order_or_other_layouts_is_ignored()
     {
         await using var rig = await IngestedAsync(OneSlice);
         var transactions = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountTable.UpsertAsync) ? ++transactions : 0));
-        var version = (await rig.Context.Database.GetLayoutsAsync(CancellationToken.None)).Version;
-        await DispatchAsync(counting.Wrap(rig.OpenContext()));
+        var (order, layouts) = (SliceBuffers.OrderVersion, (await rig.Context.Database.GetLayoutsAsync(None)).Version);
+        await counting.Wrap(rig.OpenContext()).HandleMessagesAsync(QueueNames.Slices);
         var all = transactions;
         Assert.InRange(all, 100, 18 + 256);
-        foreach (var (layouts, left) in new[] { (version - 1, all), (version, 0) })
+        var length = (all + 7) / 8;
+        foreach (var (orderVersion, layoutVersion, bytes, left) in new[]
         {
-            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, CancellationToken.None);
-            await rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, CancellationToken.None);
-            var done = new byte[(all + 7) / 8];
+            (order, layouts - 1, length, all), (order + 1, layouts, length, all), (order, layouts, 64, all), (order, layouts, length, 0),
+        })
+        {
+            await rig.Context.Database.RequeueSlicesAsync(new(1), 1, failedOnly: false, None);
+            await BeginElsewhereAsync(rig);
+            var done = new byte[bytes];
             Array.Fill(done, (byte)0xFF);
-            var progress = new SliceProgress(SliceBuffers.OrderVersion, done) { LayoutVersion = layouts };
-            await rig.Context.Database.RefundSliceAttemptAsync(new(1), 1, "another", progress, null, CancellationToken.None);
+            var progress = new SliceProgress(orderVersion, done) { LayoutVersion = layoutVersion };
+            await rig.Context.Database.RefundSliceAttemptAsync(new(1), 1, "another", progress, null, None);
             transactions = 0;
-            await SendAsync(rig);
-            await DispatchAsync(counting.Wrap(rig.OpenContext()));
+            await HandleAsync(rig, counting.Wrap(rig.OpenContext()));
             Assert.Equal(left, transactions);
         }
     }
-
-    [Fact]
-    public async Task Store_with_ranges_off_writes_no_ranges()
-    {
-        await using var rig = await IngestedAsync(options =>
-        {
-            OneSlice(options);
-            options.Upsert.Ranges = RangesMode.Off;
-        });
-        await DispatchAsync(rig.Context);
-        Assert.Equal(Accounts, (await rig.TableAsync()).Count);
-        Assert.Empty(await rig.RangesAsync());
-        Assert.Equal(RangesState.Off, (await rig.Context.Register.GetReadLayoutAsync(CancellationToken.None))!.Ranges);
-    }
-
-    [Fact]
-    public void Transactions_of_both_tables_are_spread_evenly_and_hold_each_account_once()
-    {
-        const int Rows = 10_000;
-        var random = new Random(20251122);
-        var rows = SliceBuffers.Rent(Rows);
-        var expected = new HashSet<string>();
-        for (var i = 0; i < Rows; i++)
-        {
-            var (alias, domain) = ($"user{random.Next(9_000)}", random.Next(3) == 0 ? "gmail.com" : $"d{random.Next(2_000)}.example.org");
-            expected.Add($"{alias}@{domain}");
-            rows.Accounts.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
-        }
-        var transactions = Enumerable.Range(0, rows.Group(Layouts(withRanges: true))).Select(rows.Transaction).ToList();
-        Assert.Equal(expected.Count, rows.Entities);
-        Assert.All(transactions, transaction => Assert.InRange(transaction.Rows.Length, 1, IAccountTable.MaxTransactionEntities));
-        Assert.Equal(expected.Order(), Keys(ofRanges: false).Select(key => $"{key.Row}@{key.Partition}").Order());
-        Assert.Equal(
-            expected.Select(account => Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account)))).Order(),
-            Keys(ofRanges: true).Select(key => key.Partition + key.Row).Order());
-
-        // Wherever it is cut, each table has its share, within a few transactions.
-        var ranges = transactions.Count(transaction => transaction.OfRanges);
-        Assert.Equal(256, ranges);
-        var soFar = 0;
-        for (var i = 0; i < transactions.Count; i++)
-        {
-            soFar += transactions[i].OfRanges ? 1 : 0;
-            Assert.InRange(soFar, ((i + 1.0) * ranges / transactions.Count) - 4, ((i + 1.0) * ranges / transactions.Count) + 4);
-        }
-
-        // The order is the same at each read; earlier content of the buffers leaves no trace.
-        var order = Order();
-        _ = rows.Group(Layouts(withRanges: false));
-        _ = rows.Group(Layouts(withRanges: true));
-        Assert.Equal(order, Order());
-        SliceBuffers.Return(rows);
-
-        IEnumerable<(string Partition, string Row)> Keys(bool ofRanges) =>
-            from transaction in transactions
-            where transaction.OfRanges == ofRanges
-            from row in transaction.Rows.ToArray()
-            select (Encoding.ASCII.GetString(transaction.Partition.Span), Encoding.ASCII.GetString(transaction.Bytes.Span[row]));
-
-        string Order() => string.Join(' ', Enumerable.Range(0, transactions.Count).Select(rows.Transaction)
-            .Select(one => $"{Encoding.ASCII.GetString(one.Partition.Span)}:{Encoding.ASCII.GetString(one.Bytes.Span[one.Rows.Span[0]])}"));
-    }
-
-    private static SliceLayout[] Layouts(bool withRanges) => [new SliceLayout(new LayoutPlacement(new LayoutFacts()), withRanges)];
 
     /// <summary>Ingests a load of one slice, whose message is in the queue.</summary>
     private static async Task<PipelineRig> IngestedAsync(Action<TestOptions> configure)
     {
         var rig = await PipelineRig.StartAsync(configure);
-        await rig.DropAsync("X.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, Accounts))));
-        await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        var queue = rig.Context.Queues.Get(QueueNames.Ingest);
-        var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Ingest, message.Body, CancellationToken.None);
-        await queue.DeleteAsync(message, CancellationToken.None);
+        await rig.IngestAccountsAsync("X.zip", 0, Accounts);
         return rig;
     }
 
-    private static Task SendAsync(PipelineRig rig) =>
-        rig.Context.Queues.Get(QueueNames.Slices).SendAsync(
-            new SliceMessage { Load = 1, Slice = 1 }.ToJson(), TimeSpan.Zero, CancellationToken.None);
+    private static Task<SliceWork?> BeginElsewhereAsync(PipelineRig rig) =>
+        rig.Context.Database.BeginSliceAsync(new(1), 1, "another", TimeSpan.FromMinutes(1), 5, None);
 
-    /// <summary>Processes the only visible slice message, and acknowledges it if the stage returns.</summary>
-    private static async Task DispatchAsync(PipelineParts context, CancellationToken cancellationToken = default)
+    private static Task SendAsync(PipelineRig rig) =>
+        rig.Context.Queues.SendAsync(new SliceMessage { Load = 1, Slice = 1 }, TimeSpan.Zero, None);
+
+    private static async Task HandleAsync(PipelineRig rig, PipelineParts context)
     {
-        var queue = context.Queues.Get(QueueNames.Slices);
-        var message = Assert.Single(await queue.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
-        await context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, message.Body, cancellationToken);
-        await queue.DeleteAsync(message, CancellationToken.None);
+        await SendAsync(rig);
+        await context.HandleMessagesAsync(QueueNames.Slices);
     }
 
     private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) =>
         Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;
 
-    /// <summary>Records writes, and fails before a transaction if the test says so.</summary>
-    private sealed class RecordingTable(IAccountTable table) : UpsertedTable
+    /// <summary>Returns parts that call the test before each transaction of accounts.</summary>
+    private static PipelineParts Upserts(PipelineRig rig, Func<Task> before) => rig.Context.WithTable(
+        PortProxy<IAccountTable>.Create(
+            rig.Context.Table, method => method == nameof(IAccountTable.UpsertAsync) ? before() : Task.CompletedTask));
+
+    /// <summary>Returns a table that always throttles, and a task that ends when it is first called.</summary>
+    private static (IAccountTable Table, Task Entered) Waiting(PipelineRig rig)
     {
-        private int _number;
-
-        public ConcurrentQueue<string> Written { get; } = [];
-
-        /// <summary>Receives the transaction's number.</summary>
-        public Func<int, Exception?> Before { get; set; } = _ => null;
-
-        public override async Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
-            TransactionsInFlight inFlight, CancellationToken cancellationToken)
+        var entered = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var table = PortProxy<IAccountTable>.Create(rig.Context.Table, async (_, arguments) =>
         {
-            if (Before(Interlocked.Increment(ref _number)) is { } fault)
-                throw fault;
-            await table.UpsertAsync(domain, aliases, bytes, mark, inFlight, cancellationToken);
-            foreach (var alias in aliases.ToArray())
-                Written.Enqueue($"{Encoding.ASCII.GetString(bytes.Span[alias])}@{Encoding.ASCII.GetString(domain.Span)}");
-        }
-    }
-
-    /// <summary>Always throttles.</summary>
-    private sealed class WaitingTable : UpsertedTable
-    {
-        public TaskCompletionSource Entered { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public override async Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
-            TransactionsInFlight inFlight, CancellationToken cancellationToken)
-        {
-            Entered.TrySetResult();
+            entered.TrySetResult();
+            var inFlight = arguments.OfType<TransactionsInFlight>().Single();
             await Task.Delay(Timeout.InfiniteTimeSpan, inFlight.StopWaiting).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
             throw new StoreThrottledException("waited");
-        }
-    }
-
-    private abstract class UpsertedTable : IAccountTable
-    {
-        public Task CreateAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-        public Task DropAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-        public abstract Task UpsertAsync(
-            ReadOnlyMemory<byte> domain, ReadOnlyMemory<Range> aliases, ReadOnlyMemory<byte> bytes, int mark,
-            TransactionsInFlight inFlight, CancellationToken cancellationToken);
-
-        public Task MergeAsync(ReadOnlyMemory<byte> partition, MarkedRows rows, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public Task PutOptOutAsync(string partition, string key, OptOutLevel level, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public IAsyncEnumerable<string> ListAliasesAsync(
-            string domain, IReadOnlyCollection<int> marks, CancellationToken cancellationToken) => throw new NotSupportedException();
-
-        public Task<int> RemoveMarkAsync(
-            string domain, IReadOnlyCollection<string> aliases, int mark, CancellationToken cancellationToken) =>
-                throw new NotSupportedException();
-
-        public Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
+        });
+        return (table, entered.Task);
     }
 }

@@ -7,7 +7,8 @@ internal class PortProxy<T> : DispatchProxy
     where T : class
 {
     private T _port = null!;
-    private Func<string, Task> _before = null!;
+    private Func<string, object?[], Task> _before = null!;
+    private bool _beforeAny;
     private Action? _after;
     private Func<object?, object?>? _wrap;
 
@@ -18,7 +19,17 @@ internal class PortProxy<T> : DispatchProxy
     {
         var made = Create<T, PortProxy<T>>();
         var proxy = (PortProxy<T>)(object)made;
-        (proxy._port, proxy._before, proxy._after, proxy._wrap) = (port, before, after, wrap);
+        (proxy._port, proxy._before, proxy._after, proxy._wrap) = (port, (method, _) => before(method), after, wrap);
+        return made;
+    }
+
+    /// <param name="port">Receives the calls.</param>
+    /// <param name="before">Called with the arguments before each call; it must not wait before a call that returns no task.</param>
+    public static T Create(T port, Func<string, object?[], Task> before)
+    {
+        var made = Create<T, PortProxy<T>>();
+        var proxy = (PortProxy<T>)(object)made;
+        (proxy._port, proxy._before, proxy._beforeAny) = (port, before, true);
         return made;
     }
 
@@ -32,20 +43,22 @@ internal class PortProxy<T> : DispatchProxy
             return typeof(PortProxy<T>).GetMethod(nameof(CallWithResultAsync), BindingFlags.Instance | BindingFlags.NonPublic)!
                 .MakeGenericMethod(result.GetGenericArguments()[0]).Invoke(this, [method, args]);
         }
+        if (_beforeAny)
+            _before(method.Name, args ?? []).GetAwaiter().GetResult();
         var value = method.Invoke(_port, args);
         return _wrap is null ? value : _wrap(value);
     }
 
     private async Task CallAsync(MethodInfo method, object?[]? args)
     {
-        await _before(method.Name);
+        await _before(method.Name, args ?? []);
         await (Task)method.Invoke(_port, args)!;
         _after?.Invoke();
     }
 
     private async Task<TResult> CallWithResultAsync<TResult>(MethodInfo method, object?[]? args)
     {
-        await _before(method.Name);
+        await _before(method.Name, args ?? []);
         var result = await (Task<TResult>)method.Invoke(_port, args)!;
         _after?.Invoke();
         return result;
