@@ -3,7 +3,6 @@ using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;
 
-/// <summary>Tests the stored list of a client's calls, and its progress.</summary>
 public sealed class CallListTests
 {
     private static readonly CallbackKey Key = new(7, new(1), 2);
@@ -113,16 +112,9 @@ public sealed class CallListTests
     private (CallbackDelivery Delivery, CallList Calls) Opened(int slice, params string[] hashes)
     {
         var key = Key with { Slice = slice };
-        return (Delivery(slice), CallList.Open(_keys, key, CallList.Seal(_keys, key, Hashes(hashes)))!);
+        var delivery = new CallbackDelivery { Key = key, Breach = "Adobe", Flags = default, Calls = 1 };
+        return (delivery, CallList.Open(_keys, key, CallList.Seal(_keys, key, Hashes(hashes)))!);
     }
-
-    private static CallbackDelivery Delivery(int slice) => new()
-    {
-        Key = Key with { Slice = slice },
-        Breach = "Adobe",
-        Flags = default,
-        Calls = 1,
-    };
 
     /// <summary>Returns hashes with these prefixes, concatenated.</summary>
     private static byte[] Hashes(params string[] beginnings) =>

@@ -10,7 +10,6 @@ namespace HibpIngest.Tests.Clients;
 /// <summary>A callback receiver on a free port of 127.0.0.1: records requests, and sends the test's response byte for byte.</summary>
 internal sealed class CallbackReceiver : IAsyncDisposable
 {
-    /// <summary>The default response.</summary>
     public const string Ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
@@ -33,6 +32,9 @@ internal sealed class CallbackReceiver : IAsyncDisposable
 
     /// <summary>Handles a call; if it returns false, the connection is closed.</summary>
     public Func<ReceivedCall, Stream, CancellationToken, Task<bool>> Answer { get; init; } = Says(Ok);
+
+    /// <summary>Returns a receiver with this response to every call.</summary>
+    public static CallbackReceiver Saying(string answer, bool keeps = true) => new() { Answer = Says(answer, keeps) };
 
     public ConcurrentQueue<ReceivedCall> Calls { get; } = new();
 
@@ -113,8 +115,6 @@ internal sealed class CallbackReceiver : IAsyncDisposable
     }
 }
 
-/// <summary>A received call.</summary>
-/// <param name="Connection">Number of its connection, 1-based.</param>
+/// <param name="Connection">Its number, 1-based.</param>
 /// <param name="Lines">Request line and headers.</param>
-/// <param name="Body">The body.</param>
 internal sealed record ReceivedCall(int Connection, string[] Lines, string Body);

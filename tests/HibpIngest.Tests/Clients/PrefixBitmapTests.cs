@@ -29,14 +29,10 @@ public sealed class PrefixBitmapTests
         Assert.Equal(0, bitmap.Count);
     }
 
+    public static TheoryData<string> Invalid => ["", "00000", "0000000", "00000g", "00 000", "+00000", "0x0000"];
+
     [Theory]
-    [InlineData("")]
-    [InlineData("00000")]
-    [InlineData("0000000")]
-    [InlineData("00000g")]
-    [InlineData("00 000")]
-    [InlineData("+00000")]
-    [InlineData("0x0000")]
+    [MemberData(nameof(Invalid))]
     public void Invalid_prefix_is_not_parsed(string text) => Assert.False(PrefixBitmap.TryParse(Encoding.ASCII.GetBytes(text), out _));
 
     [Fact]

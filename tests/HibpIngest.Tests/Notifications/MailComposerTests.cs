@@ -34,18 +34,13 @@ public sealed class MailComposerTests
         var mail = Compose(Person, Full);
 
         var message = MailReader.Read(mail.Content);
-        Assert.Equal("42", mail.Name);
-        Assert.Equal("notices@hibp.test", mail.From);
-        Assert.Equal("ann@example.com", mail.To);
+        Assert.Equal(("42", "notices@hibp.test", "ann@example.com"), (mail.Name, mail.From, mail.To));
         Assert.Equal(("Breach \"notices\"", "notices@hibp.test"), From(message));
-        Assert.Equal("ann@example.com", message.Header("To"));
+        Assert.Equal(("ann@example.com", "Sat, 07 Mar 2026 07:05:03 +0000"), (message.Header("To"), message.Header("Date")));
         Assert.Equal("Your email address is in leaked data: Adobe & Söhne", message.Header("Subject"));
-        Assert.Equal("Sat, 07 Mar 2026 07:05:03 +0000", message.Header("Date"));
         Assert.Matches("^<hibp-42-[0-9a-f]{16}@hibp\\.test>$", message.Header("Message-ID"));
-        Assert.Equal("auto-generated", message.Header("Auto-Submitted"));
-        Assert.Equal("All", message.Header("X-Auto-Response-Suppress"));
-        Assert.Equal("bulk", message.Header("Precedence"));
-        Assert.Equal("1.0", message.Header("MIME-Version"));
+        string[] marks = ["Auto-Submitted", "X-Auto-Response-Suppress", "Precedence", "MIME-Version"];
+        Assert.Equal(["auto-generated", "All", "bulk", "1.0"], marks.Select(name => message.Header(name)));
         Assert.Equal("multipart/alternative", message.Type);
         Assert.Equal(["text/plain", "text/html"], message.Parts.Select(part => part.Type));
     }
@@ -55,32 +50,20 @@ public sealed class MailComposerTests
     {
         var message = MailReader.Read(Compose(Person, Full).Content);
 
-        var text = Unwrap(message.Parts[0].Text);
-        Assert.Contains("The address ann@example.com was found", text);
-        Assert.Contains("Adobe & Söhne\n", text);
-        Assert.Contains("Site: adobe.com\n", text);
-        Assert.Contains("Date: 4 October 2013\n", text);
-        Assert.Contains("In October 2013, 153 million accounts & hints leaked. See more.", text);
-        Assert.Contains("- Passwords <hashed>", text);
-        Assert.Contains("Change your password at Adobe & Söhne (adobe.com)", text);
-        Assert.Contains("two-step verification", text);
-        Assert.Contains("is subscribed to breach notifications", text);
-        Assert.DoesNotContain("alert", text);
-        Assert.DoesNotContain("PLEASE NOTE", text);
-        Assert.DoesNotContain("{{", text);
-
-        var html = message.Parts[1].Text;
-        Assert.Contains("<strong>ann@example.com</strong>", html);
-        Assert.Contains("Adobe &amp; S&#246;hne", html);
-        Assert.Contains("accounts &amp; hints leaked. See more.", html);
-        Assert.Contains("Passwords &lt;hashed&gt;", html);
-        Assert.DoesNotContain("alert", html);
-        Assert.DoesNotContain("Please note", html);
-        Assert.DoesNotContain("{{", html);
+        string[] inText =
+        [
+            "The address ann@example.com was found", "Adobe & Söhne\n", "Site: adobe.com\n", "Date: 4 October 2013\n",
+            "In October 2013, 153 million accounts & hints leaked. See more.", "- Passwords <hashed>",
+            "Change your password at Adobe & Söhne (adobe.com)", "two-step verification", "is subscribed to breach notifications",
+        ];
+        AssertContains(Unwrap(message.Parts[0].Text), inText, without: ["alert", "PLEASE NOTE", "{{"]);
+        string[] inHtml =
+        [
+            "<strong>ann@example.com</strong>", "Adobe &amp; S&#246;hne", "accounts &amp; hints leaked. See more.",
+            "Passwords &lt;hashed&gt;",
+        ];
         // The HTML loads nothing and contains no links.
-        Assert.DoesNotContain("http", html);
-        Assert.DoesNotContain("<img", html);
-        Assert.DoesNotContain("<a ", html);
+        AssertContains(message.Parts[1].Text, inHtml, without: ["alert", "Please note", "{{", "http", "<img", "<a "]);
     }
 
     [Theory]
@@ -108,7 +91,7 @@ public sealed class MailComposerTests
 
     [Fact]
     public void Breach_without_verified_is_called_unverified_even_with_all_other_flags() =>
-        Assert.Contains("is unverified", Unwrap(MailReader.Read(Compose(Person, Flagged(~BreachFlags.Verified)).Content).Parts[0].Text));
+        Assert.Contains("is unverified", TextOf(Person, Flagged(~BreachFlags.Verified)));
 
     [Theory]
     [InlineData(BreachFlags.Sensitive)]
@@ -124,14 +107,10 @@ public sealed class MailComposerTests
 
         var message = MailReader.Read(Compose(Person, breach).Content);
 
-        var text = Unwrap(message.Parts[0].Text);
         Assert.Equal("Your email address is in leaked data: Adobe", message.Header("Subject"));
-        Assert.Contains("data of this breach:\n\nAdobe\n\nPLEASE NOTE", text);
-        Assert.Contains("Change your password at Adobe,", text);
-        Assert.DoesNotContain("WHAT HAPPENED", text);
-        Assert.DoesNotContain("WHAT WAS EXPOSED", text);
-        Assert.DoesNotContain("Site:", text);
-        Assert.DoesNotContain("\n\n\n", text);
+        AssertContains(
+            Unwrap(message.Parts[0].Text), ["data of this breach:\n\nAdobe\n\nPLEASE NOTE", "Change your password at Adobe,"],
+            without: ["WHAT HAPPENED", "WHAT WAS EXPOSED", "Site:", "\n\n\n"]);
     }
 
     [Fact]
@@ -146,19 +125,14 @@ public sealed class MailComposerTests
         Assert.Equal("attachment", csv.ContentDisposition?.Disposition);
         Assert.Equal("example.org-accounts.csv", csv.ContentDisposition?.FileName);
         Assert.Equal("email\r\namy@example.org\r\nbob@example.org\r\ncy@example.org\r\n", csv.Text);
-        var text = Unwrap(message.Leaves[0].Text);
-        Assert.Contains("3 email addresses of example.org are in the data", text);
-        Assert.Contains("They are listed in the attached file.", text);
-        Assert.DoesNotContain("apostrophe", text);
+        AssertContains(
+            Unwrap(message.Leaves[0].Text), ["3 email addresses of example.org are in the data", "They are listed in the attached file."],
+            without: ["apostrophe"]);
     }
 
     [Fact]
-    public void Mail_about_one_account_uses_the_singular()
-    {
-        var message = MailReader.Read(Compose(Company with { Accounts = 1 }, Full, ["amy"]).Content);
-
-        Assert.Contains("1 email address of example.org is in the data", Unwrap(message.Leaves[0].Text));
-    }
+    public void Mail_about_one_account_uses_the_singular() => Assert.Contains(
+        "1 email address of example.org is in the data", TextOf(Company with { Accounts = 1 }, Full, ["amy"]));
 
     [Theory]
     [InlineData(10_000, true, 10_000, false)]
@@ -173,10 +147,9 @@ public sealed class MailComposerTests
         Assert.Equal(accounts.Take(attached).Prepend("email"), message.Parts[1].Text.Split("\r\n", StringSplitOptions.RemoveEmptyEntries));
         foreach (var part in message.Leaves.Take(2))
         {
-            Assert.Equal(
-                saysFirst, Unwrap(part.Text)
-                .Replace("<strong>", "").Replace("</strong>", "").Contains("lists the first 10,000 of 12,345."));
-            Assert.Equal(!saysFirst, Unwrap(part.Text).Contains("They are listed"));
+            var text = Unwrap(part.Text).Replace("<strong>", "").Replace("</strong>", "");
+            Assert.Equal(saysFirst, text.Contains("lists the first 10,000 of 12,345."));
+            Assert.Equal(!saysFirst, text.Contains("They are listed"));
         }
     }
 
@@ -233,16 +206,12 @@ public sealed class MailComposerTests
     [InlineData("A\u2028Bcc: eve@example.com\u0085\0\u202e")]
     public void Title_cannot_inject_a_header(string title)
     {
-        var breach =
-            Full with { Metadata = Full.Metadata with { Title = title, Domain = title, Description = title, DataClasses = [title] } };
-
-        var message = MailReader.Read(Compose(Person, breach).Content);
+        var message = MailReader.Read(Compose(Person, Saying(title)).Content);
 
         Assert.Throws<InvalidDataException>(() => message.Header("Bcc"));
-        Assert.StartsWith(
-            "Your email address is in leaked data: A Bcc: eve@example.com", message.Header("Subject"),
-            StringComparison.Ordinal);
-        Assert.DoesNotContain(message.Header("Subject"), c => char.IsControl(c) || c is '\u2028' or '\u202e');
+        var subject = message.Header("Subject");
+        Assert.StartsWith("Your email address is in leaked data: A Bcc: eve@example.com", subject, StringComparison.Ordinal);
+        Assert.DoesNotContain(subject, c => char.IsControl(c) || c is '\u2028' or '\u202e');
         Assert.All(message.Parts, part => Assert.DoesNotContain(part.Text.ReplaceLineEndings("\n"), c => char.IsControl(c) && c != '\n'));
     }
 
@@ -291,9 +260,7 @@ public sealed class MailComposerTests
         {
             var text = string.Concat(
                 Enumerable.Range(0, random.Next(0, 400)).Select(_ => characters[random.Next(characters.Length)].ToString()));
-            var breach =
-                Full with { Metadata = Full.Metadata with { Title = text, Domain = text, Description = text, DataClasses = [text] } };
-            var message = MailReader.Read(Compose(Company, breach, ["amy"]).Content);
+            var message = MailReader.Read(Compose(Company, Saying(text), ["amy"]).Content);
             Assert.Equal(3, message.Leaves.Count);
             Assert.DoesNotContain('\ufffd', message.Header("Subject"));
         }
@@ -308,14 +275,13 @@ public sealed class MailComposerTests
     public void Sender_setting_is_parsed(string text, string? name, string address) =>
         Assert.Equal(new MailFrom(name, address), MailFrom.Parse(text));
 
+    public static TheoryData<string> InvalidSenders =>
+    [
+        "", "notices", "a@b@c", "Name <a@b.example", "Name a@b.example", "a\r\nBcc: x <a@b.example>", "<a@b.example> <c@d.example>",
+    ];
+
     [Theory]
-    [InlineData("")]
-    [InlineData("notices")]
-    [InlineData("a@b@c")]
-    [InlineData("Name <a@b.example")]
-    [InlineData("Name a@b.example")]
-    [InlineData("a\r\nBcc: x <a@b.example>")]
-    [InlineData("<a@b.example> <c@d.example>")]
+    [MemberData(nameof(InvalidSenders))]
     public void Invalid_sender_setting_is_refused(string text) => Assert.StartsWith(
         "HIBP_MAIL_FROM: expected", Assert.Throws<BadInputException>(() => MailFrom.Parse(text)).Message, StringComparison.Ordinal);
 
@@ -331,53 +297,43 @@ public sealed class MailComposerTests
     [Fact]
     public void Mail_names_the_service_and_how_to_unsubscribe()
     {
-        var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
-        try
+        using var folder = new TemporaryFolder();
+        var logo = folder.Write("logo.png", (byte[])[0x89, (byte)'P', (byte)'N', (byte)'G', 1, 2, 3]);
+        var service = new MailService
         {
-            var logo = Path.Combine(folder, "logo.png");
-            File.WriteAllBytes(logo, [0x89, (byte)'P', (byte)'N', (byte)'G', 1, 2, 3]);
-            var service = new MailService
+            Name = "Contoso <Notices>",
+            Address = "Main Street 1, 12345 Town",
+            Contact = "help@contoso.example",
+            Logo = logo,
+            Unsubscribe = "mailto:bye@contoso.example?subject=unsubscribe",
+        }.Check();
+        foreach (var notification in new[] { Person, Company })
+        {
+            var mail = new MailComposer("notices@hibp.test", service).Compose(notification, Full, null, complete: true, Date);
+            var message = MailReader.Read(mail.Content);
+            Assert.Equal(("Contoso <Notices>", "notices@hibp.test"), From(message));
+            Assert.Equal("<mailto:bye@contoso.example?subject=unsubscribe>", message.Header("List-Unsubscribe"));
+            Assert.Equal(["text/plain", "multipart/related"], message.Parts.Select(part => part.Type));
+            Assert.Equal("<logo@hibp>", message.Parts[1].Parts[1].Header("Content-ID"));
+            foreach (var (text, name) in new[]
             {
-                Name = "Contoso <Notices>",
-                Address = "Main Street 1, 12345 Town",
-                Contact = "help@contoso.example",
-                Logo = logo,
-                Unsubscribe = "mailto:bye@contoso.example?subject=unsubscribe",
-            }.Check();
-            foreach (var notification in new[] { Person, Company })
+                (Unwrap(message.Parts[0].Text), "Contoso <Notices>"), (message.Parts[1].Parts[0].Text, "Contoso &lt;Notices&gt;"),
+            })
             {
-                var mail = new MailComposer("notices@hibp.test", service).Compose(notification, Full, null, complete: true, Date);
-                var message = MailReader.Read(mail.Content);
-                Assert.Equal(("Contoso <Notices>", "notices@hibp.test"), From(message));
-                Assert.Equal("<mailto:bye@contoso.example?subject=unsubscribe>", message.Header("List-Unsubscribe"));
-                Assert.Equal(["text/plain", "multipart/related"], message.Parts.Select(part => part.Type));
-                Assert.Equal("<logo@hibp>", message.Parts[1].Parts[1].Header("Content-ID"));
-                foreach (var (text, name) in new[]
-                {
-                    (Unwrap(message.Parts[0].Text), "Contoso <Notices>"), (message.Parts[1].Parts[0].Text, "Contoso &lt;Notices&gt;"),
-                })
-                {
-                    Assert.StartsWith(name, text[text.IndexOf("Contoso", StringComparison.Ordinal)..], StringComparison.Ordinal);
-                    string[] all = [name, "Main Street 1, 12345 Town", "help@contoso.example", "write to bye@contoso.example"];
-                    foreach (var expected in all)
-                        Assert.Contains(expected, text, StringComparison.Ordinal);
-                }
-                Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
+                Assert.StartsWith(name, text[text.IndexOf("Contoso", StringComparison.Ordinal)..], StringComparison.Ordinal);
+                AssertContains(text, ["Main Street 1, 12345 Town", "help@contoso.example", "write to bye@contoso.example"], without: []);
             }
-            // A linked logo is not embedded; a preview embeds the logo as a data URL.
-            Assert.Contains(
-                "src=\"https://contoso.example/logo.png\"",
-                new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,
-                StringComparison.Ordinal);
-            Assert.Contains(
-                "data:image/png;base64,", new MailComposer("a@b.example", service).Read(Person, Full).Html, StringComparison.Ordinal);
-            Assert.Equal(("Own", "a@b.example"), From(MailReader.Read(
-                new MailComposer("Own <a@b.example>", service).ComposeTest("x@y.example", Date).Content)));
+            Assert.Contains("src=\"cid:logo@hibp\"", message.Parts[1].Parts[0].Text, StringComparison.Ordinal);
         }
-        finally
-        {
-            Directory.Delete(folder, recursive: true);
-        }
+        // A linked logo is not embedded; a preview embeds the logo as a data URL.
+        Assert.Contains(
+            "src=\"https://contoso.example/logo.png\"",
+            new MailComposer("a@b.example", service with { Logo = "https://contoso.example/logo.png" }).Read(Person, Full).Html,
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "data:image/png;base64,", new MailComposer("a@b.example", service).Read(Person, Full).Html, StringComparison.Ordinal);
+        Assert.Equal(("Own", "a@b.example"), From(MailReader.Read(
+            new MailComposer("Own <a@b.example>", service).ComposeTest("x@y.example", Date).Content)));
     }
 
     [Theory]
@@ -391,28 +347,18 @@ public sealed class MailComposerTests
     [InlineData("indvidual.txt", "", "did you mean individual.txt?")]
     public void Custom_templates_are_validated_before_any_mail(string file, string content, string? refused)
     {
-        var folder = Directory.CreateTempSubdirectory("hibp-mail-").FullName;
-        try
+        using var folder = new TemporaryFolder();
+        folder.Write(file, content);
+        var service = new MailService { Templates = folder.Path };
+        if (refused is null)
         {
-            File.WriteAllText(Path.Combine(folder, file), content);
-            var service = new MailService { Templates = folder };
-            if (refused is null)
-            {
-                Assert.Equal(
-                    "Hello ann@example.com: Adobe & Söhne (adobe.com)\n",
-                    new MailComposer("a@b.example", service).Read(Person, Full).Text);
-            }
-            else
-            {
-                var error = Assert.Throws<BadInputException>(() => new MailComposer("a@b.example", service));
-                Assert.Contains(refused, error.Message, StringComparison.Ordinal);
-                Assert.StartsWith("HIBP_TEMPLATES", error.Message, StringComparison.Ordinal);
-            }
+            Assert.Equal(
+                "Hello ann@example.com: Adobe & Söhne (adobe.com)\n", new MailComposer("a@b.example", service).Read(Person, Full).Text);
+            return;
         }
-        finally
-        {
-            Directory.Delete(folder, recursive: true);
-        }
+        var error = Assert.Throws<BadInputException>(() => new MailComposer("a@b.example", service));
+        Assert.Contains(refused, error.Message, StringComparison.Ordinal);
+        Assert.StartsWith("HIBP_TEMPLATES", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -449,12 +395,12 @@ public sealed class MailComposerTests
         var breach = Full with { Metadata = Full.Metadata with { DataClasses = ["Email addresses", lost] } };
         foreach (var notification in new[] { Person, Company })
         {
-            var text = Unwrap(MailReader.Read(Compose(notification, breach).Content).Leaves[0].Text);
+            var text = TextOf(notification, breach);
             Assert.Equal(passwords, text.Contains("hange your password", StringComparison.Ordinal)
                 || text.Contains("change their password", StringComparison.Ordinal));
             Assert.Equal(!passwords, text.Contains("No password is known to be in this data", StringComparison.Ordinal));
         }
-        Assert.Contains(says, Unwrap(MailReader.Read(Compose(Person, breach).Content).Leaves[0].Text), StringComparison.Ordinal);
+        Assert.Contains(says, TextOf(Person, breach), StringComparison.Ordinal);
     }
 
     private static OutgoingMail Compose(
@@ -468,6 +414,19 @@ public sealed class MailComposerTests
     }
 
     private static Breach Flagged(BreachFlags flags) => Full with { Metadata = Full.Metadata with { Flags = flags } };
+
+    /// <summary>Returns a breach with this text in every field that a mail shows.</summary>
+    private static Breach Saying(string text) =>
+        Full with { Metadata = Full.Metadata with { Title = text, Domain = text, Description = text, DataClasses = [text] } };
+
+    private static string TextOf(Notification notification, Breach breach, IReadOnlyList<string>? accounts = null) =>
+        Unwrap(MailReader.Read(Compose(notification, breach, accounts).Content).Leaves[0].Text);
+
+    private static void AssertContains(string text, string[] words, string[] without)
+    {
+        Assert.All(words, word => Assert.Contains(word, text));
+        Assert.All(without, word => Assert.DoesNotContain(word, text));
+    }
 
     // Joins the lines of each paragraph, so that line breaks don't matter.
     private static string Unwrap(string text) =>

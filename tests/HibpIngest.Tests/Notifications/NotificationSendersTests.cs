@@ -28,25 +28,17 @@ public sealed class NotificationSendersTests
         Assert.Equal((host, port, tls, user, password), (server.Host, server.Port, server.Tls, server.User, server.Password));
     }
 
+    public static TheoryData<string> Invalid =>
+    [
+        "pickup:", "mail.example.com", "smtps://ann:hunter2@mail.example.com", "smtp://", "smtp://ann:hunter2@", "smtp://ann:hunter2@:25",
+        "smtp://ann:hunter2/x@mail.example.com", "smtp://ann:12/hunter2@mail.example.com", "smtp://ann:12?hunter2@mail.example.com",
+        "smtp://ann:12#hunter2@mail.example.com", "smtp://ann@mail.example.com", "smtp://:hunter2@mail.example.com",
+        "smtp://mail.example.com:0?tls=none", "smtp://mail.example.com:99999", "smtp://mail.example.com/inbox",
+        "smtp://mail.example.com?tls=maybe", "smtp://mail.example.com?tls=none&tls=starttls", "smtp://mail.example.com?password=hunter2",
+    ];
+
     [Theory]
-    [InlineData("pickup:")]
-    [InlineData("mail.example.com")]
-    [InlineData("smtps://ann:hunter2@mail.example.com")]
-    [InlineData("smtp://")]
-    [InlineData("smtp://ann:hunter2@")]
-    [InlineData("smtp://ann:hunter2@:25")]
-    [InlineData("smtp://ann:hunter2/x@mail.example.com")]
-    [InlineData("smtp://ann:12/hunter2@mail.example.com")]
-    [InlineData("smtp://ann:12?hunter2@mail.example.com")]
-    [InlineData("smtp://ann:12#hunter2@mail.example.com")]
-    [InlineData("smtp://ann@mail.example.com")]
-    [InlineData("smtp://:hunter2@mail.example.com")]
-    [InlineData("smtp://mail.example.com:0?tls=none")]
-    [InlineData("smtp://mail.example.com:99999")]
-    [InlineData("smtp://mail.example.com/inbox")]
-    [InlineData("smtp://mail.example.com?tls=maybe")]
-    [InlineData("smtp://mail.example.com?tls=none&tls=starttls")]
-    [InlineData("smtp://mail.example.com?password=hunter2")]
+    [MemberData(nameof(Invalid))]
     public void Invalid_mail_setting_is_refused_in_one_line_without_a_secret(string setting)
     {
         var refusal = Assert.Throws<BadInputException>(() => NotificationSenders.Create(setting));
