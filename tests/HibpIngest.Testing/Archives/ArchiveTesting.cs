@@ -39,6 +39,10 @@ internal static class ArchiveTesting
         return message;
     }
 
+    public static void AssertRefused(
+        string reason, byte[] archive, string? password = null, ArchiveLimits? limits = null, string name = "a.zip") =>
+        Assert.Contains(reason, Refusal(archive, password, limits, name), StringComparison.Ordinal);
+
     public static byte[] Bytes(string text) => Encoding.Latin1.GetBytes(text);
 
     /// <summary>Returns lines that compress about as well as a real dump.</summary>

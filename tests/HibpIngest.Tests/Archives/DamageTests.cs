@@ -188,7 +188,7 @@ public sealed class DamageTests(ITestOutputHelper output)
                     break;
                 case 1:
                     uint value = random.Next(4) switch { 0 => 0, 1 => uint.MaxValue, 2 => 0x7FFFFFFF, _ => (uint)random.Next(data.Length) };
-                    BitConverter.GetBytes(value).AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
+                    Overwrite(BitConverter.GetBytes(value), at);
                     break;
                 case 2:
                     var length = Math.Min(random.Next(1, 64), data.Length - at);
@@ -203,15 +203,14 @@ public sealed class DamageTests(ITestOutputHelper output)
                     data = [.. data[..at], .. other[random.Next(other.Length)..]];
                     break;
                 default:
-                    byte[] signature =
-                        [(byte)'P', (byte)'K',
-                            .. random.Next(5) switch { 0 => "\u0001\u0002"u8, 1 => "\u0003\u0004"u8, 2 => "\u0005\u0006"u8,
-                                3 => "\u0006\u0006"u8, _ => "\u0007\u0008"u8 }];
-                    signature.AsSpan(0, Math.Min(4, data.Length - at)).CopyTo(data.AsSpan(at));
+                    string[] signatures = ["PK\u0001\u0002", "PK\u0003\u0004", "PK\u0005\u0006", "PK\u0006\u0006", "PK\u0007\u0008"];
+                    Overwrite(Bytes(signatures[random.Next(signatures.Length)]), at);
                     break;
             }
         }
         return data;
+
+        void Overwrite(byte[] with, int at) => with.AsSpan(0, Math.Min(with.Length, data.Length - at)).CopyTo(data.AsSpan(at));
     }
 
     private sealed class FaultyStream(byte[] data, int failingRead, Exception? fault) : MemoryStream(data, writable: false)

@@ -3,7 +3,6 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Tests how the central directory is found, and what may surround it.</summary>
 public sealed class DirectoryTests
 {
     private static RawZip Two() => new RawZip().Add(new("a", Bytes("first"))).Add(new("b", Bytes("second")) { Method = 0 });
@@ -28,14 +27,13 @@ public sealed class DirectoryTests
     {
         Assert.Equal(TwoRead, Read(Two().FinishZip64()));
         Assert.Equal(TwoRead, Read([1, 2, 3, .. Two().FinishZip64()]));
-        Assert.Contains(
+        AssertRefused(
             "its ZIP64 end record is not where",
-            Refusal([.. Two().FinishZip64(locatorOffset: 5)[..^42], 9, .. Two().FinishZip64(locatorOffset: 5)[^42..]]),
-            StringComparison.Ordinal);
-        Assert.Contains(
+            [.. Two().FinishZip64(locatorOffset: 5)[..^42], 9, .. Two().FinishZip64(locatorOffset: 5)[^42..]]);
+        AssertRefused(
             "18,446,744,073,709,551,615 entries, at most 1,000,000 are read (limit MaxEntries)",
-            Refusal(Two().FinishZip64(entries: ulong.MaxValue)), StringComparison.Ordinal);
-        Assert.Contains("which can't be in a file", Refusal(Two().FinishZip64(entries: 900_000)), StringComparison.Ordinal);
+            Two().FinishZip64(entries: ulong.MaxValue));
+        AssertRefused("which can't be in a file", Two().FinishZip64(entries: 900_000));
     }
 
     [Fact]
@@ -63,12 +61,11 @@ public sealed class DirectoryTests
     [Fact]
     public void Wrong_entry_count_or_directory_offset_is_refused()
     {
-        Assert.Contains("says it has 1 entries and has more", Refusal(Two().Finish(entries: 1)), StringComparison.Ordinal);
-        Assert.Contains("ends before entry 3 of 3", Refusal(Two().AddRawRecord(new byte[46]).Finish()), StringComparison.Ordinal);
-        Assert.Contains("says no entries in 94 bytes", Refusal(Two().Finish(entries: 0)), StringComparison.Ordinal);
-        Assert.Contains("says 3 entries in 94 bytes", Refusal(Two().Finish(entries: 3)), StringComparison.Ordinal);
-        Assert.Contains(
-            "no central directory at 1, where", Refusal(Two().Finish(directorySize: 95, directoryOffset: 1)), StringComparison.Ordinal);
+        AssertRefused("says it has 1 entries and has more", Two().Finish(entries: 1));
+        AssertRefused("ends before entry 3 of 3", Two().AddRawRecord(new byte[46]).Finish());
+        AssertRefused("says no entries in 94 bytes", Two().Finish(entries: 0));
+        AssertRefused("says 3 entries in 94 bytes", Two().Finish(entries: 3));
+        AssertRefused("no central directory at 1, where", Two().Finish(directorySize: 95, directoryOffset: 1));
     }
 
     [Theory]
@@ -97,7 +94,6 @@ public sealed class DirectoryTests
         Assert.Equal(new ArchivePosition(entries, entries, entries), breach.Position);
         // One chunk of the directory, which is eleven times that. Out of order: another 20 bytes per entry.
         Assert.InRange(opened, 0, (2 << 20) + (reversed ? 20 * entries : 0));
-        Assert.Contains(
-            "(limit MaxEntries)", Refusal(archive, limits: new ArchiveLimits { MaxEntries = entries - 1 }), StringComparison.Ordinal);
+        AssertRefused("(limit MaxEntries)", archive, limits: new() { MaxEntries = entries - 1 });
     }
 }

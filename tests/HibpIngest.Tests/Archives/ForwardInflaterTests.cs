@@ -4,7 +4,6 @@ using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;
 
-/// <summary>Tests that inflating forward stops right after the data, however the data arrives.</summary>
 public sealed class ForwardInflaterTests
 {
     [Theory]

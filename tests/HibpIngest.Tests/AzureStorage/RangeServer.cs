@@ -21,7 +21,6 @@ internal sealed class RangeServer : IAsyncDisposable
 
     public static BlobVersion Version { get; } = new("a.zip", ETag);
 
-    /// <summary>Ranges requested so far.</summary>
     public IReadOnlyList<(long From, long Bytes)> Fetched
     {
         get

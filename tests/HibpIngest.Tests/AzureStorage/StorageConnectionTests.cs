@@ -5,45 +5,42 @@ namespace HibpIngest.Tests.AzureStorage;
 
 public sealed class StorageConnectionTests
 {
+    private const string Acme = "acme (acme.blob.core.windows.net)";
     private const string Secret = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
 
     [Theory]
+    [InlineData("UseDevelopmentStorage=true", "http://127.0.0.1:PORT/devstoreaccount1", "emulator (127.0.0.1:10000)", true)]
     [InlineData(
-        "UseDevelopmentStorage=true", "http://127.0.0.1:10000/devstoreaccount1", "http://127.0.0.1:10001/devstoreaccount1",
-        "http://127.0.0.1:10002/devstoreaccount1", true, "emulator (127.0.0.1:10000)")]
-    [InlineData(
-        " UseDevelopmentStorage=true; DevelopmentStorageProxyUri=http://10.1.2.3", "http://10.1.2.3:10000/devstoreaccount1",
-        "http://10.1.2.3:10001/devstoreaccount1", "http://10.1.2.3:10002/devstoreaccount1", false, "devstoreaccount1 (10.1.2.3:10000)")]
+        " UseDevelopmentStorage=true; DevelopmentStorageProxyUri=http://10.1.2.3", "http://10.1.2.3:PORT/devstoreaccount1",
+        "devstoreaccount1 (10.1.2.3:10000)")]
     [InlineData(
         "DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=" + Secret + ";EndpointSuffix=core.chinacloudapi.cn",
-        "https://acme.blob.core.chinacloudapi.cn/", "https://acme.queue.core.chinacloudapi.cn/",
-        "https://acme.table.core.chinacloudapi.cn/", false, "acme (acme.blob.core.chinacloudapi.cn)")]
-    [InlineData(
-        "AccountName=acme;AccountKey=" + Secret + ";TableEndpoint=https://tables.acme.example/x/;", "https://acme.blob.core.windows.net/",
-        "https://acme.queue.core.windows.net/", "https://tables.acme.example/x", false, "acme (acme.blob.core.windows.net)")]
+        "https://acme.SERVICE.core.chinacloudapi.cn/", "acme (acme.blob.core.chinacloudapi.cn)")]
     [InlineData(
         "SharedAccessSignature=sv=2021&sig=" + Secret
         + ";BlobEndpoint=https://acme.blob.core.windows.net;QueueEndpoint=https://acme.queue.core.windows.net;"
-        + "TableEndpoint=https://acme.table.core.windows.net", "https://acme.blob.core.windows.net/",
-        "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/", false, "acme (acme.blob.core.windows.net)")]
+        + "TableEndpoint=https://acme.table.core.windows.net", "https://acme.SERVICE.core.windows.net/", Acme)]
     [InlineData(
         "AccountName=acme;AccountKey=" + Secret
         + ";BlobEndpoint=http://azurite:10000/acme;QueueEndpoint=http://azurite:10001/acme;TableEndpoint=http://azurite:10002/acme",
-        "http://azurite:10000/acme", "http://azurite:10001/acme", "http://azurite:10002/acme", false, "acme (azurite:10000)")]
+        "http://azurite:PORT/acme", "acme (azurite:10000)")]
+    [InlineData("acme", "https://acme.SERVICE.core.windows.net/", Acme)]
     [InlineData(
-        "acme", "https://acme.blob.core.windows.net/", "https://acme.queue.core.windows.net/", "https://acme.table.core.windows.net/",
-        false, "acme (acme.blob.core.windows.net)")]
-    [InlineData(
-        "https://acme.blob.core.usgovcloudapi.net/", "https://acme.blob.core.usgovcloudapi.net/",
-        "https://acme.queue.core.usgovcloudapi.net/", "https://acme.table.core.usgovcloudapi.net/", false,
+        "https://acme.blob.core.usgovcloudapi.net/", "https://acme.SERVICE.core.usgovcloudapi.net/",
         "acme (acme.blob.core.usgovcloudapi.net)")]
+    [InlineData(
+        "AccountName=acme;AccountKey=" + Secret + ";TableEndpoint=https://tables.acme.example/x/;",
+        "https://acme.SERVICE.core.windows.net/", Acme, false, "https://tables.acme.example/x")]
     public void Connection_strings_of_every_kind_are_parsed(
-        string connection, string blobs, string queues, string tables, bool emulator, string display)
+        string connection, string endpoint, string display, bool emulator = false, string? tables = null)
     {
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         Assert.Equal(
-            (blobs, queues, tables), (store.BlobEndpoint.AbsoluteUri, store.QueueEndpoint.AbsoluteUri, store.TableEndpoint.AbsoluteUri));
+            (Endpoint("blob", "10000"), Endpoint("queue", "10001"), tables ?? Endpoint("table", "10002")),
+            (store.BlobEndpoint.AbsoluteUri, store.QueueEndpoint.AbsoluteUri, store.TableEndpoint.AbsoluteUri));
         Assert.Equal((emulator, display), (store.IsEmulator, store.DisplayName));
+
+        string Endpoint(string service, string port) => endpoint.Replace("SERVICE", service).Replace("PORT", port);
     }
 
     [Theory]

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Net;
 using Azure.Core;
 using Azure.Identity;
@@ -7,14 +8,8 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>
-/// Tests a storage account with token authentication: what an unavailable token means before the account's first
-/// response and after it.
-/// </summary>
 public sealed class TokenTests
 {
-    private static readonly StorageOptions Quick = new() { MaxRetries = 1, RetryDelay = TimeSpan.FromMilliseconds(5) };
-
     [Fact]
     public async Task Missing_token_before_the_first_response_is_refused()
     {
@@ -26,7 +21,7 @@ public sealed class TokenTests
             Assert.Contains(
                 "no token for the storage account (the metadata service does not answer)", error.Message, StringComparison.Ordinal);
         }
-        Assert.Equal(0, network.Requests);
+        Assert.Empty(network.Authorizations);
     }
 
     [Theory]
@@ -63,15 +58,34 @@ public sealed class TokenTests
         await Assert.ThrowsAsync<StoreRefusedException>(Calls(store)[0]);
     }
 
-    private static StorageAccount Open(Network network, TokenCredential credential) => StorageAccount.Open(
-        "someaccount", NullLoggerFactory.Instance,
-        new StorageOptions { Credential = credential, MaxRetries = Quick.MaxRetries, RetryDelay = Quick.RetryDelay }, network);
+    [Fact]
+    public async Task Token_of_the_storage_scope_is_sent_as_bearer()
+    {
+        var network = new Network(HttpStatusCode.NotFound);
+        var tokens = new Tokens();
+        using var store = Open(network, tokens);
+        foreach (var call in Calls(store))
+            await Record.ExceptionAsync(call);
+        Assert.InRange(network.Authorizations.Count, 5, 10);
+        Assert.All(network.Authorizations, authorization => Assert.Equal("Bearer a-token", authorization));
+        Assert.Equal(["https://storage.azure.com/.default"], tokens.Scopes.Distinct());
+    }
 
-    /// <summary>One call per service, and both ways to the tables.</summary>
+    private static StorageAccount Open(Network network, Tokens tokens) => StorageAccount.Open(
+        "someaccount", NullLoggerFactory.Instance,
+        new StorageOptions
+        {
+            Credential = DelegatedTokenCredential.Create((request, _) => tokens.Next(request)),
+            MaxRetries = 1,
+            RetryDelay = TimeSpan.FromMilliseconds(5),
+        }, network);
+
+    /// <summary>One call per service, and each way to the tables.</summary>
     private static Func<Task>[] Calls(StorageAccount store) =>
     [
         () => store.Register.GetIdentityAsync(CancellationToken.None),
         () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
+        () => store.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None),
         () => store.Blobs.FindAsync("a.zip", CancellationToken.None),
         () => store.Queues.Get("breach-slices").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
     ];
@@ -79,27 +93,28 @@ public sealed class TokenTests
     /// <summary>Responds to everything with one status.</summary>
     private sealed class Network(HttpStatusCode status) : HttpMessageHandler
     {
-        private int _requests;
-
-        public int Requests => _requests;
+        public ConcurrentQueue<string?> Authorizations { get; } = new();
 
         protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
         {
-            Interlocked.Increment(ref _requests);
+            Authorizations.Enqueue(request.Headers.Authorization?.ToString());
             return Task.FromResult(new HttpResponseMessage(status) { Content = new StringContent("{}") });
         }
     }
 
     /// <summary>Tokens that expire at once, so that each request gets one.</summary>
-    private sealed class Tokens : TokenCredential
+    private sealed class Tokens
     {
         public bool Fails { get; set; }
 
-        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
-            Fails ? throw new CredentialUnavailableException("the metadata service does not answer\r\nand more")
-            : new AccessToken("a-token", DateTimeOffset.UnixEpoch);
+        public ConcurrentQueue<string> Scopes { get; } = new();
 
-        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
-            new(GetToken(requestContext, cancellationToken));
+        public AccessToken Next(TokenRequestContext request)
+        {
+            if (Fails)
+                throw new CredentialUnavailableException("the metadata service does not answer\r\nand more");
+            Scopes.Enqueue(Assert.Single(request.Scopes));
+            return new AccessToken("a-token", DateTimeOffset.UnixEpoch);
+        }
     }
 }

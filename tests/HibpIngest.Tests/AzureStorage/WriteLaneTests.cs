@@ -2,7 +2,6 @@ using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>Tests how a refusal delays later transactions, by a manual clock.</summary>
 public sealed class WriteLaneTests
 {
     private static readonly TimeSpan Step = TimeSpan.FromMilliseconds(100);

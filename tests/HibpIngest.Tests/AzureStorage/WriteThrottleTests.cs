@@ -2,7 +2,6 @@ using HibpIngest.Storage.Azure.Tables;
 
 namespace HibpIngest.Tests.AzureStorage;
 
-/// <summary>Tests which refusals slow down which writes, by a manual clock.</summary>
 public sealed class WriteThrottleTests
 {
     private const int Entities = 100;

@@ -1,3 +1,4 @@
+using HibpIngest.Cli.Output;
 using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
@@ -16,7 +17,7 @@ public sealed partial class SqliteBreachDatabaseTests
         var reported = new List<long>();
         await using var source = SqliteBreachDatabase.Open(FileOf(MainDatabase), Time);
         await source.CopyToAsync(
-            FileOf("copy"), new CallbackProgress(bytes =>
+            FileOf("copy"), new ImmediateProgress<long>(bytes =>
             {
                 reported.Add(bytes);
                 Assert.True(Database.TryLockAsync($"lock {owners++}", Me, Lease, None).GetAwaiter().GetResult());
@@ -40,7 +41,7 @@ public sealed partial class SqliteBreachDatabaseTests
         using var stop = new CancellationTokenSource();
         var steps = 0;
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => source.CopyToAsync(
-            FileOf("copy"), new CallbackProgress(_ =>
+            FileOf("copy"), new ImmediateProgress<long>(_ =>
             {
                 steps++;
                 stop.Cancel();
@@ -111,10 +112,5 @@ public sealed partial class SqliteBreachDatabaseTests
         Time.Advance(TimeSpan.FromHours(1));
         await database.SkipNotificationIdsAsync(None);
         Assert.Equal(first + 3_600_000L, await ScalarAsync(Last));
-    }
-
-    private sealed class CallbackProgress(Action<long> report) : IProgress<long>
-    {
-        public void Report(long value) => report(value);
     }
 }

@@ -219,14 +219,6 @@ public sealed partial class SqliteBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Database_uses_write_ahead_logging()
-    {
-        await StartAsync();
-        Assert.Equal("wal", await ScalarAsync("PRAGMA journal_mode"));
-        Assert.True(File.Exists(FileOf(MainDatabase) + "-wal"));
-    }
-
-    [Fact]
     public void Sqlite_library_is_recent_enough_and_is_the_documented_version()
     {
         Assert.True(SqliteSession.LibraryVersion >= new Version(3, 50, 4), $"SQLite {SqliteSession.LibraryVersion}");

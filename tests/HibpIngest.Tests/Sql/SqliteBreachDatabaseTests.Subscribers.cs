@@ -2,6 +2,8 @@ namespace HibpIngest.Tests.Sql;
 
 public sealed partial class SqliteBreachDatabaseTests
 {
+    private static readonly SuppressionKey Suppressing = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
+
     [Fact]
     public async Task Erased_address_is_in_no_byte_of_the_file_or_its_log()
     {
@@ -9,18 +11,14 @@ public sealed partial class SqliteBreachDatabaseTests
         const int Count = 20_000;
         var random = new Random(4711);
         var subscriptions = Enumerable.Range(0, Count)
-            .Select(i => new Subscription($"<{i}>@nowhere.example", i % 3 == 0 ? "d.example" : null)).ToArray();
+            .Select(i => new Subscription(EmailOf(i), i % 3 == 0 ? "d.example" : null)).ToArray();
         random.Shuffle(subscriptions);
         foreach (var chunk in subscriptions.Chunk(500))
             await Database.ImportSubscribersAsync(chunk, null, None);
         Assert.Equal(Count, (await FindAsync()).Count);
 
-        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         var erased = Enumerable.Range(0, Count / 10).Select(i => i * 10).ToHashSet();
-        var removed = await Database.RemoveSubscribersAsync(
-            [.. erased.Select(i => $"<{i}>@nowhere.example").Select(email => new SubscriberRemoval(
-                email, null, new Suppression(key.HashOf(email), SuppressionReason.Forgotten, Now)))],
-            key.Check, erase: true, None);
+        var removed = await ForgetAsync(erased);
         Assert.Equal(erased.Count, removed.Subscriptions);
         var left = await FindAsync();
         Assert.Empty(left.Intersect(erased));
@@ -34,16 +32,11 @@ public sealed partial class SqliteBreachDatabaseTests
     public async Task Erasing_an_address_that_had_unsubscribed_leaves_no_byte_of_it()
     {
         // In order, so that removals free whole pages, which the table doesn't rewrite.
-        var all = Enumerable.Range(0, 6_000).Select(i => $"<{1_000 + i}>@nowhere.example").ToArray();
+        var all = Enumerable.Range(1_000, 6_000).Select(EmailOf).ToArray();
         await Database.ImportSubscribersAsync([.. all.Select(one => new Subscription(one, null))], null, None);
         await Database.RemoveSubscribersAsync(
             [.. all[1000..4000].Select(one => new SubscriberRemoval(one, null, null))], null, erase: false, None);
-        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
-        Assert.Equal(
-            default,
-            await Database.RemoveSubscribersAsync(
-                [new(all[2345], null, new Suppression(key.HashOf(all[2345]), SuppressionReason.Forgotten, Now))], key.Check, erase: true,
-                None));
+        Assert.Equal(default, await ForgetAsync([1_000 + 2345]));
         var left = await FindAsync();
         Assert.DoesNotContain(1_000 + 2345, left);
         Assert.Contains(1_000 + 4345, left);
@@ -61,7 +54,6 @@ public sealed partial class SqliteBreachDatabaseTests
     [InlineData(5, 0, 5)]
     public async Task Erasing_among_few_subscribers_leaves_no_byte_of_the_addresses(int count, int unsubscribed, int forgotten)
     {
-        string EmailOf(int number) => $"<{number}>@nowhere.example";
         await Database.ImportSubscribersAsync(
             [.. Enumerable.Range(0, count).Select(number => new Subscription(EmailOf(number), null))], null, None);
         await ImportAsync("user1@example.com", "user2@example.com");
@@ -70,16 +62,12 @@ public sealed partial class SqliteBreachDatabaseTests
         await Database.RemoveSubscribersAsync(
             [.. Enumerable.Range(0, unsubscribed).Select(number => new SubscriberRemoval(EmailOf(number), null, null))], null, erase: false,
             None);
-        var key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
         var erased = Enumerable.Range(unsubscribed, forgotten).ToList();
         foreach (var number in erased)
             await Database.RequestSubscriptionAsync(Guid.NewGuid(), new(EmailOf(number)), [], TimeSpan.FromDays(7), None);
         var lastId = await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'");
         Assert.Equal((long)count + 2, lastId);
-        await Database.RemoveSubscribersAsync(
-            [.. erased.Select(EmailOf).Select(email => new SubscriberRemoval(
-                email, null, new Suppression(key.HashOf(email), SuppressionReason.Forgotten, Now)))],
-            key.Check, erase: true, None);
+        await ForgetAsync(erased);
 
         Assert.Empty((await FindAsync()).Intersect(erased));
         // The rest is unchanged.
@@ -91,6 +79,13 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal("ok", await ScalarAsync("PRAGMA integrity_check"));
         Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
     }
+
+    private static string EmailOf(int number) => $"<{number}>@nowhere.example";
+
+    private Task<SubscribersRemoved> ForgetAsync(IEnumerable<int> numbers) => Database.RemoveSubscribersAsync(
+        [.. numbers.Select(EmailOf).Select(email => new SubscriberRemoval(
+            email, null, new Suppression(Suppressing.HashOf(email), SuppressionReason.Forgotten, Now)))],
+        Suppressing.Check, erase: true, None);
 
     /// <summary>Returns the numbers of the addresses that occur in any byte of the file or of its write-ahead log.</summary>
     private async Task<HashSet<int>> FindAsync()

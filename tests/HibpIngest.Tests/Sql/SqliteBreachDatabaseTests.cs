@@ -3,7 +3,6 @@ using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 
-/// <summary>Tests the database contract on SQLite.</summary>
 public sealed partial class SqliteBreachDatabaseTests : BreachDatabaseContract
 {
     private readonly string _folder = Directory.CreateTempSubdirectory("hibp-sqlite-").FullName;

@@ -50,9 +50,8 @@ public sealed class AccountBatchReaderTests
 
     private static AccountBatch Batch(long first, params string[] accounts)
     {
-        var batch = new AccountBatch(accounts.Length) { FirstPosition = first };
-        foreach (var account in accounts.Select(account => account.Split('@')))
-            batch.Add(Encoding.ASCII.GetBytes(account[0]), Encoding.ASCII.GetBytes(account[1]));
+        var batch = new AccountBatch(accounts.Length);
+        SegmentSamples.Fill(batch, first, accounts.Select(account => account.Split('@')).Select(parts => (parts[1], parts[0])));
         return batch;
     }
 }

@@ -1,11 +1,9 @@
 using Azure.Core;
-using Azure.Identity;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 
 namespace HibpIngest.Tests.Sql.SqlServer;
 
-/// <summary>Tests how connection strings are built; no server is needed.</summary>
 public sealed class SqlServerConnectionsTests
 {
     private const string Secret = "top;secret=1";
@@ -65,8 +63,14 @@ public sealed class SqlServerConnectionsTests
     [InlineData(Azure + ";Authentication=Active Directory MSI;User Id=33334444", "33334444", true)]
     public async Task Connection_without_a_password_signs_in_by_token(string connectionString, string? clientId, bool managed)
     {
+        var expiry = new DateTimeOffset(2030, 1, 2, 3, 4, 5, TimeSpan.Zero);
         var requested = new List<(string?, bool)>();
-        var credential = new OneToken();
+        var scopes = new List<string>();
+        var credential = DelegatedTokenCredential.Create((request, _) =>
+        {
+            scopes.AddRange(request.Scopes);
+            return new AccessToken("a token", expiry);
+        });
         var connections = SqlServerConnections.Parse(connectionString, (id, isManaged) =>
         {
             requested.Add((id, isManaged));
@@ -79,8 +83,8 @@ public sealed class SqlServerConnectionsTests
         // The pool distinguishes connections by the delegate.
         Assert.Same(connection.AccessTokenCallback, another.AccessTokenCallback);
         var token = await connection.AccessTokenCallback!(TokenRequest, CancellationToken.None);
-        Assert.Equal(("a token", OneToken.Expiry), (token.AccessToken, token.ExpiresOn));
-        Assert.Equal(["https://database.windows.net/.default"], credential.Scopes);
+        Assert.Equal(("a token", expiry), (token.AccessToken, token.ExpiresOn));
+        Assert.Equal(["https://database.windows.net/.default"], scopes);
     }
 
     [Fact]
@@ -119,20 +123,4 @@ public sealed class SqlServerConnectionsTests
     private static SqlAuthenticationParameters TokenRequest => new(
         SqlAuthenticationMethod.NotSpecified, "hibp.database.windows.net", "hibp", "https://database.windows.net/",
         "https://login.example/tenant", null, null, Guid.NewGuid(), 30);
-
-    private sealed class OneToken : TokenCredential
-    {
-        public static readonly DateTimeOffset Expiry = new(2030, 1, 2, 3, 4, 5, TimeSpan.Zero);
-
-        public List<string> Scopes { get; } = [];
-
-        public override AccessToken GetToken(TokenRequestContext requestContext, CancellationToken cancellationToken) =>
-            throw new NotSupportedException();
-
-        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext requestContext, CancellationToken cancellationToken)
-        {
-            Scopes.AddRange(requestContext.Scopes);
-            return ValueTask.FromResult(new AccessToken("a token", Expiry));
-        }
-    }
 }
