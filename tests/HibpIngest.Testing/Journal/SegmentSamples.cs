@@ -51,14 +51,14 @@ internal static class SegmentSamples
         return rows;
     }
 
+    /// <param name="slice">Number of the first slice.</param>
     public static async Task<(byte[] Bytes, SegmentSeal Seal)> WriteAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int sliceRows, BlockCodec codec = BlockCodec.Lz4, long first = 1,
-        SegmentFacts? facts = null)
+        SegmentFacts? facts = null, int slice = FirstSlice)
     {
         using var output = new MemoryStream();
         using var writer = new SegmentWriter(output, facts ?? Facts(first, first + rows.Count - 1, sliceRows), codec);
         var batch = new AccountBatch(sliceRows);
-        var slice = FirstSlice;
         foreach (var part in rows.Chunk(sliceRows))
         {
             Fill(batch, first, part);

@@ -159,7 +159,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
         var decoded = new byte[expected?.Length ?? 3];
         Assert.Equal(expected is not null, Lz4Block.TryDecompress(block, decoded));
         if (expected is not null)
-            Assert.Equal(expected, System.Text.Encoding.ASCII.GetString(decoded));
+            Assert.Equal(expected, Encoding.ASCII.GetString(decoded));
     }
 
     [Theory]
@@ -168,7 +168,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
     [InlineData("The quick brown fox jumps over the lazy dog", 0x22620404u)]
     public void Checksum_is_crc_32c(string text, uint expected)
     {
-        var bytes = System.Text.Encoding.ASCII.GetBytes(text);
+        var bytes = Encoding.ASCII.GetBytes(text);
         Assert.Equal(expected, Crc32C.Compute(bytes));
         for (var i = 0; i <= bytes.Length; i++)
             Assert.Equal(expected, Crc32C.Compute(bytes.AsSpan(0, i), bytes.AsSpan(i)));
@@ -177,7 +177,7 @@ public sealed class Lz4BlockTests(ITestOutputHelper output)
         Assert.Equal(0x62A8AB43u, Crc32C.Compute(Enumerable.Repeat((byte)0xFF, 32).ToArray()));
     }
 
-    private byte[] Compress(byte[] raw)
+    private static byte[] Compress(byte[] raw)
     {
         var compressed = new byte[raw.Length + (raw.Length / 255) + 16];
         return compressed[..Lz4Block.Compress(raw, compressed)];

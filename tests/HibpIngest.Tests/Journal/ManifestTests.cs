@@ -30,8 +30,7 @@ public sealed class ManifestTests
     {
         using var folder = new TemporaryFolder();
         var log = new FolderJournal(folder.Path);
-        var page = DocumentFiles.Read("docs/journal.md");
-        var json = JsonExample(page);
+        var json = DocumentFiles.Snippets("docs/journal.md", "json").First();
         await WriteAsync(log, "0000000007-a/load.json", json);
         var read = Assert.Single((await JournalManifest.ReadAsync(log, None)).Loads);
         Assert.Equal((JournaledState.Counts, "Adobe", 41), (read.State, read.Document!.Breach, read.Document.Version));
@@ -96,12 +95,4 @@ public sealed class ManifestTests
         Version = 0,
         JournaledVersion = null,
     };
-
-    private static string JsonExample(string page)
-    {
-        const string Fence = "```";
-        var start = page.IndexOf("### load.json", StringComparison.Ordinal);
-        start = page.IndexOf(Fence + "json\n", start, StringComparison.Ordinal) + Fence.Length + "json\n".Length;
-        return page[start..page.IndexOf(Fence, start, StringComparison.Ordinal)];
-    }
 }

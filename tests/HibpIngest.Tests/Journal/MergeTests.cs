@@ -3,13 +3,11 @@ using HibpIngest.Cli.Output;
 using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
-using HibpIngest.Journal.Segments;
 using HibpIngest.Journal.Statistics;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 
-/// <summary>Tests that a merge returns each account of the journal once, with all of its loads, and the merge's counts.</summary>
 public sealed class MergeTests(ITestOutputHelper output)
 {
     private const int SliceRows = 500;
@@ -40,7 +38,7 @@ public sealed class MergeTests(ITestOutputHelper output)
                 }
                 return Task.CompletedTask;
             },
-            new Reports(read), None);
+            new ImmediateProgress<long>(read.Add), None);
 
         var expected = loads.SelectMany((load, i) => load.Accounts.Distinct().Select(account => (account, i)))
             .GroupBy(one => one.account, one => one.i).ToDictionary(one => one.Key, one => one.Order().ToArray());
@@ -177,61 +175,16 @@ public sealed class MergeTests(ITestOutputHelper output)
 
     private static async Task<JournaledLoad> WriteAsync(FolderJournal log, long load, string breach, List<string> accounts)
     {
-        var facts = new SegmentFacts
-        {
-            Store = Guid.Empty,
-            Load = new(load),
-            Mark = (int)load,
-            Blob = new BlobVersion($"{breach}.{load}.zip", "\"0x1\""),
-            Generation = 1,
-            StartedAt = DateTimeOffset.UnixEpoch,
-            Breach = breach,
-            ExtractorVersion = 1,
-            BatchRows = 2 * SliceRows,
-            SliceRows = SliceRows,
-            First = 1,
-            Last = accounts.Count,
-        };
         var folder = $"{load:D10}-0123456789abcdef/";
-        var (seal, created) = await SegmentUpload.RunAsync(
-            log, JournalNames.Segment(folder, 1),
-            async (stream, token) =>
-            {
-                using var writer = new SegmentWriter(stream, facts);
-                var batch = new AccountBatch(SliceRows);
-                foreach (var (slice, rows) in accounts.Chunk(SliceRows).Index())
-                {
-                    batch.Clear();
-                    batch.FirstPosition = 1 + (slice * SliceRows);
-                    foreach (var account in rows)
-                        batch.Add(Encoding.ASCII.GetBytes(account.Split('@')[0]), Encoding.ASCII.GetBytes(account.Split('@')[1]));
-                    await writer.AddAsync(slice + 1, batch, token);
-                }
-                return await writer.SealAsync(token);
-            },
-            None);
-        Assert.True(created);
-        var document = new JournalLoadDocument
+        var rows = accounts.Select(account => account.Split('@')).Select(parts => (Domain: parts[1], Alias: parts[0])).ToList();
+        var facts = SegmentSamples.Facts(1, rows.Count, SliceRows) with { Load = new(load), Mark = (int)load, Breach = breach };
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, SliceRows, facts: facts);
+        Assert.True(await log.UploadAsync(JournalNames.Segment(folder, 1), new MemoryStream(bytes), None));
+        var document = RecoveryPlanTests.Document(load, breach) with
         {
-            Store = facts.Store,
-            Load = load,
-            Mark = facts.Mark,
-            Breach = breach,
-            Blob = facts.Blob.Name,
-            ETag = facts.Blob.ETag,
-            Generation = 1,
-            StartedAt = facts.StartedAt,
-            Settings = new LoadSettings { ExtractorVersion = 1, TopLevelDomains = "cafe", Limits = new ArchiveLimits(), DedupeCap = 1 },
-            Rows = accounts.Count,
-            Accounts = accounts.Count,
-            Segments = [new DocumentSegment(1, accounts.Count, seal.Length)],
-            Replaces = [],
-            Version = 1,
-            PublishedAt = facts.StartedAt,
-            BreachPublishedAt = facts.StartedAt,
-            ModifiedAt = facts.StartedAt,
-            Hidden = false,
-            Metadata = JsonSerializer.SerializeToElement(new { Title = breach }),
+            Rows = rows.Count,
+            Accounts = rows.Count,
+            Segments = [new DocumentSegment(1, rows.Count, bytes.Length)],
         };
         Assert.True(await log.WriteAsync(folder + JournalNames.Load, document.ToJson(), None));
         return (await JournalManifest.FindAsync(log, folder, None))!;
@@ -246,9 +199,4 @@ public sealed class MergeTests(ITestOutputHelper output)
     }
 
     private static string Text(ReadOnlySpan<byte> bytes) => Encoding.ASCII.GetString(bytes);
-
-    private sealed class Reports(List<long> into) : IProgress<long>
-    {
-        public void Report(long value) => into.Add(value);
-    }
 }

@@ -37,37 +37,21 @@ public sealed class RecoveryPlanTests
             plan.Loads.Take(3), load => Assert.Equal(("ADOBE", 60, true), (load.Breach.Name, load.Breach.Version, load.Breach.IsReported)));
     }
 
+    public static TheoryData<string, string> Invalid => new()
+    {
+        { "load", "0" }, { "load", "8388608" }, { "mark", "0" }, { "mark", "2147483647" }, { "mark", "99999999999" }, { "generation", "0" },
+        { "version", "1000000000000" }, { "version", "-1" }, { "rows", "0" }, { "rows", "9000000000000000000" }, { "accounts", "6" },
+        { "breach", "null" }, { "breach", "\"a@example.com\"" }, { "breach", "\"\"" }, { "blob", "\"a@example.com/x.zip\"" },
+        { "etag", "null" }, { "settings", "null" }, { "segments", "null" }, { "segments", "[null]" }, { "segments", "[]" },
+        { "segments", """[{"first":2,"last":5,"bytes":1}]""" },
+        { "segments", """[{"first":1,"last":2,"bytes":1},{"first":4,"last":5,"bytes":1}]""" },
+        { "segments", """[{"first":1,"last":5,"bytes":0}]""" }, { "replaces", "null" }, { "replaces", "[7]" }, { "replaces", "[0]" },
+        { "startedAt", "\"0001-01-01T00:00:00Z\"" }, { "publishedAt", "\"2026-01-01T00:00:00.0000001Z\"" },
+        { "metadata", """{"Title":7}""" }, { "format", "2" },
+    };
+
     [Theory]
-    [InlineData("load", "0")]
-    [InlineData("load", "8388608")]
-    [InlineData("mark", "0")]
-    [InlineData("mark", "2147483647")]
-    [InlineData("mark", "99999999999")]
-    [InlineData("generation", "0")]
-    [InlineData("version", "1000000000000")]
-    [InlineData("version", "-1")]
-    [InlineData("rows", "0")]
-    [InlineData("rows", "9000000000000000000")]
-    [InlineData("accounts", "6")]
-    [InlineData("breach", "null")]
-    [InlineData("breach", "\"a@example.com\"")]
-    [InlineData("breach", "\"\"")]
-    [InlineData("blob", "\"a@example.com/x.zip\"")]
-    [InlineData("etag", "null")]
-    [InlineData("settings", "null")]
-    [InlineData("segments", "null")]
-    [InlineData("segments", "[null]")]
-    [InlineData("segments", "[]")]
-    [InlineData("segments", """[{"first":2,"last":5,"bytes":1}]""")]
-    [InlineData("segments", """[{"first":1,"last":2,"bytes":1},{"first":4,"last":5,"bytes":1}]""")]
-    [InlineData("segments", """[{"first":1,"last":5,"bytes":0}]""")]
-    [InlineData("replaces", "null")]
-    [InlineData("replaces", "[7]")]
-    [InlineData("replaces", "[0]")]
-    [InlineData("startedAt", "\"0001-01-01T00:00:00Z\"")]
-    [InlineData("publishedAt", "\"2026-01-01T00:00:00.0000001Z\"")]
-    [InlineData("metadata", """{"Title":7}""")]
-    [InlineData("format", "2")]
+    [MemberData(nameof(Invalid))]
     public async Task Invalid_document_is_reported_in_one_line_and_the_others_are_used(string property, string value)
     {
         using var folder = new TemporaryFolder();
@@ -167,7 +151,7 @@ public sealed class RecoveryPlanTests
     private static RemovedDocument Removal(long load, int mark, long replaced) =>
         new() { Store = Store, Load = load, Mark = mark, Replaces = [replaced] };
 
-    private static JournalLoadDocument Document(long load, string breach = "Adobe") => new()
+    internal static JournalLoadDocument Document(long load, string breach = "Adobe") => new()
     {
         Store = Store,
         Load = load,
@@ -177,13 +161,7 @@ public sealed class RecoveryPlanTests
         ETag = "\"0x1\"",
         Generation = 1,
         StartedAt = Start,
-        Settings = new LoadSettings
-        {
-            ExtractorVersion = 1,
-            TopLevelDomains = "cafe",
-            Limits = new ArchiveLimits(),
-            DedupeCap = 100,
-        },
+        Settings = new LoadSettings { ExtractorVersion = 1, TopLevelDomains = "cafe", Limits = new ArchiveLimits(), DedupeCap = 100 },
         Rows = 5,
         Accounts = 5,
         Segments = [new DocumentSegment(1, 5, 400)],
@@ -193,6 +171,6 @@ public sealed class RecoveryPlanTests
         BreachPublishedAt = Start,
         ModifiedAt = Start,
         Hidden = false,
-        Metadata = System.Text.Json.JsonSerializer.Deserialize("{}"u8, JournalJson.Default.JsonElement),
+        Metadata = JsonElement.Parse("{}"),
     };
 }

@@ -170,8 +170,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var segment = await SealAsync([("a.bc", "x"), ("a.bc", "y")], 2, BlockCodec.None, SegmentSamples.Facts(1, 2));
         var refused = Refusal(WithPayload(segment, 0, BlockCodec.None, raw, raw).Bytes);
         Assert.Equal(problem is null, refused is null);
-        if (problem is not null)
-            Assert.Contains(problem, refused!.Message, StringComparison.Ordinal);
+        Assert.Contains(problem ?? "", refused?.Message ?? "", StringComparison.Ordinal);
     }
 
     [Fact]
@@ -242,22 +241,11 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         }
     }
 
+    /// <summary>Writes fewer rows per block than the facts allow, as in a load whose batches ended early.</summary>
     private static async Task<Sealed> SealAsync(
         IReadOnlyList<(string Domain, string Alias)> rows, int blockRows, BlockCodec codec, SegmentFacts facts)
     {
-        // Fewer rows per block than the facts allow, as in a load whose batches ended early.
-        using var file = new MemoryStream();
-        using var writer = new SegmentWriter(file, facts, codec);
-        var batch = new AccountBatch(blockRows);
-        var (slice, next) = (5, facts.First);
-        foreach (var part in rows.Chunk(blockRows))
-        {
-            SegmentSamples.Fill(batch, next, part);
-            await writer.AddAsync(slice++, batch, CancellationToken.None);
-            next += part.Length;
-        }
-        await writer.SealAsync(CancellationToken.None);
-        var bytes = file.ToArray();
+        var (bytes, _) = await SegmentSamples.WriteAsync(rows, blockRows, codec, facts.First, facts);
         return new Sealed(bytes, SegmentBytes.Open(SegmentSamples.Name, bytes).Index);
     }
 
@@ -366,11 +354,10 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
                 header[random.Next(8)] ^= (byte)(1 << random.Next(8));
                 break;
             case 0:
-                BinaryPrimitives.WriteInt32LittleEndian(header[8..], Forged(random, header.Length));
+                Forge(random, header[8..]);
                 break;
             case 1:
-                BinaryPrimitives.WriteInt64LittleEndian(
-                    header[(random.Next(2) == 0 ? 64 : 72)..], Forged64(random, segment.Index.Facts.Last));
+                Forge64(random, header[(random.Next(2) == 0 ? 64 : 72)..]);
                 break;
             case 2:
                 BinaryPrimitives.WriteUInt16LittleEndian(header[(80 + (2 * random.Next(3)))..], (ushort)Forged(random, 13));
@@ -401,9 +388,9 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         if (field is 32 or 33 or 34)
             frame[field] = (byte)random.Next(256);
         else if (field == 16)
-            BinaryPrimitives.WriteInt64LittleEndian(frame[16..], Forged64(random, block.First));
+            Forge64(random, frame[16..]);
         else
-            BinaryPrimitives.WriteInt32LittleEndian(frame[field..], Forged(random, BinaryPrimitives.ReadInt32LittleEndian(frame[field..])));
+            Forge(random, frame[field..]);
         if (random.Next(3) == 0)
             return new Damaged(bytes, number);
         // In half of these, the index has the same forged value as the frame.
@@ -428,11 +415,9 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             segment.FooterOffset + (random.Next(segment.Index.Blocks.Length) * SegmentLimits.IndexBytes), SegmentLimits.IndexBytes);
         var field = random.Next(6);
         if (field < 2)
-            BinaryPrimitives.WriteInt64LittleEndian(
-                entry[(field * 8)..], Forged64(random, BinaryPrimitives.ReadInt64LittleEndian(entry[(field * 8)..])));
+            Forge64(random, entry[(field * 8)..]);
         else
-            BinaryPrimitives.WriteInt32LittleEndian(
-                entry[((field * 4) + 8)..], Forged(random, BinaryPrimitives.ReadInt32LittleEndian(entry[((field * 4) + 8)..])));
+            Forge(random, entry[((field * 4) + 8)..]);
         return new Damaged(random.Next(3) == 0 ? bytes : SealFooter(bytes, segment.FooterOffset));
     }
 
@@ -442,9 +427,9 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var tail = bytes.AsSpan(^SegmentLimits.TailBytes..);
         var field = new[] { 0, 8, 12, 16, 24, 32, 36 }[random.Next(7)];
         if (field is 0 or 16 or 24)
-            BinaryPrimitives.WriteInt64LittleEndian(tail[field..], Forged64(random, BinaryPrimitives.ReadInt64LittleEndian(tail[field..])));
+            Forge64(random, tail[field..]);
         else
-            BinaryPrimitives.WriteInt32LittleEndian(tail[field..], Forged(random, BinaryPrimitives.ReadInt32LittleEndian(tail[field..])));
+            Forge(random, tail[field..]);
         return new Damaged(random.Next(3) == 0 ? bytes : SealFooter(bytes, segment.FooterOffset));
     }
 
@@ -529,6 +514,12 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         return bytes;
     }
 
+    private static void Forge(Random random, Span<byte> number) =>
+        BinaryPrimitives.WriteInt32LittleEndian(number, Forged(random, BinaryPrimitives.ReadInt32LittleEndian(number)));
+
+    private static void Forge64(Random random, Span<byte> number) =>
+        BinaryPrimitives.WriteInt64LittleEndian(number, Forged64(random, BinaryPrimitives.ReadInt64LittleEndian(number)));
+
     private static int Forged(Random random, int value) => random.Next(5) switch
     {
         0 => value + random.Next(1, 20),
@@ -546,7 +537,6 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         _ => new[] { long.MaxValue, long.MinValue, -1, 0, int.MaxValue }[random.Next(5)],
     };
 
-    /// <summary>A valid segment.</summary>
     private sealed record Sealed(byte[] Bytes, SegmentIndex Index)
     {
         public int FooterOffset => Bytes.Length - Index.Footer.Length;
@@ -555,15 +545,9 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
 
         public byte[] Block(int number) => Bytes[(int)Index.Blocks[number].Offset..(int)Index.Blocks[number].End];
 
-        public int? BlockAt(int offset)
-        {
-            foreach (var block in Index.Blocks)
-            {
-                if (block.Offset <= offset && offset < block.End)
-                    return block.Number;
-            }
-            return null;
-        }
+        public int? BlockAt(int offset) =>
+            Index.BlockList.Where(block => block.Offset <= offset && offset < block.End).Select(block => (int?)block.Number)
+                .SingleOrDefault();
     }
 
     /// <param name="Bytes">The whole segment.</param>

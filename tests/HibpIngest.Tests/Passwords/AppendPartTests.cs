@@ -5,7 +5,6 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests how a transaction is stored and split into parts, and how a range records those applied to it.</summary>
 public sealed class AppendPartTests(ITestOutputHelper output)
 {
     [Fact]

@@ -5,7 +5,6 @@ using Org.BouncyCastle.Crypto.Digests;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Formats hashes for expectations.</summary>
 internal static class HashText
 {
     /// <summary>Formats a row as a line of a list.</summary>

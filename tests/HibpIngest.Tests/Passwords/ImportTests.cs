@@ -1,10 +1,10 @@
+using HibpIngest.Cli.Output;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Ranges;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests imports from files to sorted ranges, with and without interruption.</summary>
 public sealed class ImportTests : IDisposable
 {
     private const int Seed = 13;
@@ -75,7 +75,7 @@ public sealed class ImportTests : IDisposable
                 {
                     continue;
                 }
-                Assert.True(expected.Is(await ReadAsync(import, HashMode.Sha1)), $"failed after {failAfter} bytes, run {run}");
+                Assert.True(expected.Is(await ReadAsync(import)), $"failed after {failAfter} bytes, run {run}");
                 Assert.Equal((expected.Rows, expected.Zeros, expected.Lines), (summary.Rows, summary.ZeroRows, summary.Lines));
                 import.Delete();
                 break;
@@ -89,9 +89,9 @@ public sealed class ImportTests : IDisposable
     {
         var expected = new Expected(HashMode.Sha1);
         var file = NewFile(Lines(new Random(Seed), 3_000, expected));
-        using (var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]))
+        using (var import = Open(file))
             await import.ReadAsync(null, default);
-        using (var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]))
+        using (var import = Open(file))
         {
             Assert.Equal(ImportStart.AllRead, import.Start);
             var summary = await import.ReadAsync(null, default);
@@ -135,10 +135,10 @@ public sealed class ImportTests : IDisposable
 
         async Task ReadOnceAsync(ImportStart start)
         {
-            using var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]);
+            using var import = Open(file);
             Assert.Equal(start, import.Start);
             await import.ReadAsync(null, default);
-            Assert.True(expected.Is(await ReadAsync(import, HashMode.Sha1)));
+            Assert.True(expected.Is(await ReadAsync(import)));
         }
     }
 
@@ -146,15 +146,15 @@ public sealed class ImportTests : IDisposable
     public async Task A_corrupted_spool_is_detected()
     {
         var file = NewFile(Lines(new Random(Seed), 500, new Expected(HashMode.Sha1)));
-        using (var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]))
+        using (var import = Open(file))
             await import.ReadAsync(null, default);
         var spool = Path.Combine(Work, "hashes.spool");
         var bytes = File.ReadAllBytes(spool);
         bytes[12] ^= 1;
         File.WriteAllBytes(spool, bytes);
-        using var again = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file)]);
-        Assert.Contains("delete the folder", (await Assert.ThrowsAsync<IOException>(() => ReadAsync(again, HashMode.Sha1))).Message,
-            StringComparison.Ordinal);
+        using var again = Open(file);
+        var error = await Assert.ThrowsAsync<IOException>(() => ReadAsync(again));
+        Assert.Contains("delete the folder", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -171,7 +171,7 @@ public sealed class ImportTests : IDisposable
             {
                 using var import = HashImport.Open(
                     Options(HashMode.Sha1) with { BlockBytes = 1_000, CheckpointBytes = 1_500 },
-                    [new ImportInput(name, () => new MemoryStream(bytes)) { Length = bytes.Length, Version = "1" }]);
+                    [Input(name, bytes)]);
                 Assert.Equal(run > 0, import.Start == ImportStart.Continues);
                 var message = (await Assert.ThrowsAsync<BadInputException>(() => import.ReadAsync(null, default))).Message;
                 Assert.StartsWith(
@@ -209,9 +209,9 @@ public sealed class ImportTests : IDisposable
         var hash = HashText.Sha1("a");
         var file = NewFile($"{hash}:9223372036854775807\n{hash}:5\n");
         var other = NewFile($"{hash}:9223372036854775807\n");
-        using var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(file), ImportInput.File(other)]);
+        using var import = Open(file, other);
         await import.ReadAsync(null, default);
-        Assert.Equal([$"{hash}:9223372036854775807"], await ReadAsync(import, HashMode.Sha1));
+        Assert.Equal([$"{hash}:9223372036854775807"], await ReadAsync(import));
     }
 
     [Fact]
@@ -226,12 +226,12 @@ public sealed class ImportTests : IDisposable
                 [ImportInput.StandardInput(new PipeStream(content))]);
             Assert.Equal(ImportStart.New, import.Start);
             await import.ReadAsync(null, default);
-            Assert.True(expected.Is(await ReadAsync(import, HashMode.Sha1)));
+            Assert.True(expected.Is(await ReadAsync(import)));
         }
         using var zip = HashImport.Open(
             Options(HashMode.Sha1), [ImportInput.StandardInput(new PipeStream(ArchiveTesting.Zip(true, [("a", text)])))]);
-        Assert.StartsWith("'-': found a zip", (await Assert.ThrowsAsync<BadInputException>(() => zip.ReadAsync(null, default))).Message,
-            StringComparison.Ordinal);
+        var error = await Assert.ThrowsAsync<BadInputException>(() => zip.ReadAsync(null, default));
+        Assert.StartsWith("'-': found a zip", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -243,11 +243,9 @@ public sealed class ImportTests : IDisposable
         zip[zip.Length / 2] ^= 0xFF;
         foreach (var (name, content) in new[] { ("cut.gz", gzip[..^9]), ("cut.zip", zip[..^30]), ("bad.zip", zip) })
         {
-            using var import = HashImport.Open(
-                Options(HashMode.Sha1),
-                [new ImportInput(name, () => new MemoryStream(content)) { Length = content.Length, Version = "1" }]);
-            Assert.StartsWith($"'{name}", (await Assert.ThrowsAnyAsync<BadInputException>(() => import.ReadAsync(null, default))).Message,
-                StringComparison.Ordinal);
+            using var import = HashImport.Open(Options(HashMode.Sha1), [Input(name, content)]);
+            var error = await Assert.ThrowsAnyAsync<BadInputException>(() => import.ReadAsync(null, default));
+            Assert.StartsWith($"'{name}", error.Message, StringComparison.Ordinal);
             import.Delete();
         }
     }
@@ -261,16 +259,15 @@ public sealed class ImportTests : IDisposable
         var text = new StringBuilder();
         for (var i = 0; i < 20_000; i++)
             text.Append(expected.Add(hashes[random.Next(hashes.Count)], random.Next(1, 9))).Append('\n');
-        using var import = HashImport.Open(Options(HashMode.Sha1), [ImportInput.File(NewFile(text.ToString()))]);
+        using var import = Open(NewFile(text.ToString()));
         await import.ReadAsync(null, default);
         using var enough = new SortSlots(2, 100);
         Assert.True(expected.Is(await ReadAsync(import.Ranges(HashMode.Sha1, enough), HashMode.Sha1, 0xABC, 1, default)));
         using var few = new SortSlots(2, 51);
+        var error = await Assert.ThrowsAsync<BadInputException>(
+            () => ReadAsync(import.Ranges(HashMode.Sha1, few), HashMode.Sha1, 0, SortedRanges.Buckets, default));
         Assert.Contains(
-            "at most 51 different hashes, for which there is memory, in ranges ABC00 to ABCFF",
-            (await Assert.ThrowsAsync<BadInputException>(
-                () => ReadAsync(import.Ranges(HashMode.Sha1, few), HashMode.Sha1, 0, SortedRanges.Buckets, default))).Message,
-            StringComparison.Ordinal);
+            "at most 51 different hashes, for which there is memory, in ranges ABC00 to ABCFF", error.Message, StringComparison.Ordinal);
         // Every slot was released: the next read doesn't block.
         using var again = new SortSlots(1, 100);
         var ranges = import.Ranges(HashMode.Sha1, again);
@@ -290,7 +287,7 @@ public sealed class ImportTests : IDisposable
         var other = Assert.Throws<BadInputException>(() => HashImport.Open(Options(HashMode.Sha1), [input]));
         Assert.Contains("another one uses it", other.Message, StringComparison.Ordinal);
         await import.ReadAsync(null, default);
-        Assert.Empty(await ReadAsync(import, HashMode.Sha1));
+        Assert.Empty(await ReadAsync(import));
         Assert.Throws<BadInputException>(() => ImportInput.File(Path.Combine(_folder, "none")));
     }
 
@@ -303,7 +300,7 @@ public sealed class ImportTests : IDisposable
         using (var import = HashImport.Open(options, [ImportInput.File(file)]))
         {
             using var cancel = new CancellationTokenSource();
-            var progress = new ProgressSink(value =>
+            var progress = new ImmediateProgress<ImportProgress>(value =>
             {
                 if (value.Bytes > value.BytesInAll / 2)
                     cancel.Cancel();
@@ -314,11 +311,11 @@ public sealed class ImportTests : IDisposable
         {
             Assert.Equal(ImportStart.Continues, import.Start);
             var reports = new List<ImportProgress>();
-            await import.ReadAsync(new ProgressSink(reports.Add), default);
+            await import.ReadAsync(new ImmediateProgress<ImportProgress>(reports.Add), default);
             var length = new FileInfo(file).Length;
             Assert.True(reports[0].Bytes > length / 4, $"{reports[0]}");
             Assert.Equal(new ImportProgress(length, length, expected.Lines, expected.Rows), reports[^1]);
-            Assert.True(expected.Is(await ReadAsync(import, HashMode.Sha1)));
+            Assert.True(expected.Is(await ReadAsync(import)));
         }
     }
 
@@ -352,10 +349,13 @@ public sealed class ImportTests : IDisposable
         return file;
     }
 
-    private static Task<List<string>> ReadAsync(HashImport import, HashMode mode)
-    {
-        return ReadAsync(import.Ranges(mode), mode, 0, SortedRanges.Buckets, default);
-    }
+    private HashImport Open(params string[] files) => HashImport.Open(Options(HashMode.Sha1), [.. files.Select(ImportInput.File)]);
+
+    private static ImportInput Input(string name, byte[] content) =>
+        new(name, () => new MemoryStream(content)) { Length = content.Length, Version = "1" };
+
+    private static Task<List<string>> ReadAsync(HashImport import, HashMode mode = HashMode.Sha1) =>
+        ReadAsync(import.Ranges(mode), mode, 0, SortedRanges.Buckets, default);
 
     private static async Task<List<string>> ReadAsync(
         SortedRanges ranges, HashMode mode, int first, int buckets, CancellationToken cancellation)
@@ -431,11 +431,6 @@ public sealed class ImportTests : IDisposable
 
         public bool Is(List<string> found) =>
             found.SequenceEqual(_counts.Select(pair => $"{pair.Key}:{Math.Min(pair.Value, long.MaxValue):0}"));
-    }
-
-    private sealed class ProgressSink(Action<ImportProgress> report) : IProgress<ImportProgress>
-    {
-        public void Report(ImportProgress value) => report(value);
     }
 
     private sealed class Allowance

@@ -2,7 +2,6 @@ using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests when the nearest account is used, and when it is skipped.</summary>
 public sealed class NearestHealthTests
 {
     private readonly TestClock _time = TestClock.WithTimersByHand();

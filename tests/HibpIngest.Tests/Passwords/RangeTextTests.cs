@@ -20,7 +20,7 @@ public sealed class RangeTextTests
 
         var read = new List<HashCount>();
         RangeText.Read(mode, 0xABCDE, Encoding.ASCII.GetBytes(text), read);
-        Assert.Equal(rows.Select(row => (row.Hash, row.Count)), read.Select(row => (Hash(mode, row), row.Count)));
+        Assert.Equal(rows.Select(row => $"{row.Hash}:{row.Count}"), read.Select(row => HashText.Of(row, mode)));
     }
 
     [Fact]
@@ -79,12 +79,5 @@ public sealed class RangeTextTests
     {
         var text = new byte[RangeText.MaxBytes(mode, rows.Length)];
         return Encoding.ASCII.GetString(text, 0, RangeText.Write(mode, rows, text));
-    }
-
-    private static string Hash(HashMode mode, HashCount row)
-    {
-        var hash = new byte[mode.Bytes()];
-        row.WriteHash(hash);
-        return Convert.ToHexString(hash);
     }
 }

@@ -6,7 +6,6 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 
-/// <summary>Tests locating the groups of a sorted text, and reading the lines of one group.</summary>
 public sealed class SortedTextTests(ITestOutputHelper output)
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -127,7 +126,6 @@ public sealed class SortedTextTests(ITestOutputHelper output)
         Assert.Equal($"{hash}:{long.MaxValue}", HashText.Of(Assert.Single(rows), HashMode.Ntlm));
     }
 
-    /// <summary>A file in memory.</summary>
     private sealed class Dropped(byte[] bytes) : IPasswordDrops
     {
         private int _reads;
