@@ -2,7 +2,6 @@ using System.Security.Cryptography;
 
 namespace HibpIngest.Tests;
 
-/// <summary>Tests sealing and opening with HIBP_SECRET_KEY.</summary>
 public sealed class SecretKeysTests
 {
     private static readonly string First = Convert.ToBase64String([.. Enumerable.Range(0, 32).Select(i => (byte)i)]);

@@ -93,7 +93,4 @@ internal static class ReferenceExtractor
             return AccountRule.AccountLength;
         return null;
     }
-
-    /// <summary>Returns bytes as the reference sees them: one character per byte.</summary>
-    public static string FromLatin1(byte[] bytes) => Encoding.Latin1.GetString(bytes);
 }

@@ -11,13 +11,10 @@ public sealed class ApiKeyTests
         Assert.Equal("3eb1bd439947eb762998e566ccc2e099c791118b2f40579cc4f7da2b5061b7f9", ApiKey.HashOf(key));
 
     [Theory]
-    [InlineData("0123456789abcdef0123456789abcdef", true)]
-    [InlineData("0123456789ABCDEF0123456789abcdef", true)]
-    [InlineData("", false)]
-    [InlineData("0123456789abcdef0123456789abcde", false)]
-    [InlineData("0123456789abcdef0123456789abcdef0", false)]
-    [InlineData("0123456789abcdef0123456789abcdeg", false)]
-    [InlineData(" 123456789abcdef0123456789abcdef", false)]
-    [InlineData("\uFF10123456789abcdef0123456789abcdef", false)]
-    public void A_key_is_32_hex_digits(string key, bool expected) => Assert.Equal(expected, ApiKey.IsWellFormed(key));
+    [InlineData(true, "0123456789abcdef0123456789abcdef", "0123456789ABCDEF0123456789abcdef")]
+    [InlineData(
+        false, "", "0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0", "0123456789abcdef0123456789abcdeg",
+        " 123456789abcdef0123456789abcdef", "\uFF10123456789abcdef0123456789abcdef")]
+    public void A_key_is_32_hex_digits(bool expected, params string[] keys) =>
+        Assert.All(keys, key => Assert.Equal(expected, ApiKey.IsWellFormed(key)));
 }

@@ -1,6 +1,5 @@
 namespace HibpIngest.Tests.Catalogue;
 
-/// <summary>Tests the catalogue fields that only inform readers: the data's source, and where it was disclosed.</summary>
 public sealed class CatalogueMetadataTests
 {
     [Fact]
@@ -31,13 +30,13 @@ public sealed class CatalogueMetadataTests
         Assert.Equal([("Titel", "Title"), ("DATACLASS", "DataClasses"), ("Zebra", null), ("IsSensitve", "IsSensitive")], all);
     }
 
+    public static TheoryData<string> NoWebAddresses =>
+    [
+        "\"javascript:alert(1)\"", "\"example.com\"", "\"/local\"", "\"https://\"", "\"https://good.example@bad.example\"", "7",
+    ];
+
     [Theory]
-    [InlineData("\"javascript:alert(1)\"")]
-    [InlineData("\"example.com\"")]
-    [InlineData("\"/local\"")]
-    [InlineData("\"https://\"")]
-    [InlineData("\"https://good.example@bad.example\"")]
-    [InlineData("7")]
+    [MemberData(nameof(NoWebAddresses))]
     public void DisclosureUrl_must_be_a_web_address(string value)
     {
         var error = Assert.Throws<BadInputException>(() => Parse($$"""{"DisclosureUrl":{{value}}}"""));

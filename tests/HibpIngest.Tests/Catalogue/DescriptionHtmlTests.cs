@@ -4,7 +4,6 @@ using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Catalogue;
 
-/// <summary>Tests that any description is reduced to text and five elements.</summary>
 public sealed class DescriptionHtmlTests(ITestOutputHelper output)
 {
     [Theory]
@@ -24,40 +23,31 @@ public sealed class DescriptionHtmlTests(ITestOutputHelper output)
         Assert.Equal(expected, DescriptionHtml.Reduce(description));
 
     [Theory]
-    [InlineData("<a href=\"https://example.com/a?b=1&amp;c=2\" target=_blank rel=noopener>x</a>",
-        "<a href=\"https://example.com/a?b=1&amp;c=2\">x</a>")]
-    [InlineData("<A HREF=http://example.com>x</A>", "<a href=\"http://example.com/\">x</a>")]
-    [InlineData("<a href='https://example.com/\"onclick=\"x'>x</a>", "<a href=\"https://example.com/%22onclick=%22x\">x</a>")]
-    [InlineData("<a href=https://example.com>x<a href=https://example.org>y</a>z</a>",
-        "<a href=\"https://example.com/\">x</a><a href=\"https://example.org/\">y</a>z")]
-    [InlineData("<a href=\"javascript:alert(1)\">x</a>", "x")]
-    [InlineData("<a href=\" java\tscript:alert(1)\">x</a>", "x")]
-    [InlineData("<a href=\"&#106;avascript&colon;alert(1)\">x</a>", "x")]
-    [InlineData("<a href=\"data:text/html,x\">x</a>", "x")]
-    [InlineData("<a href=\"//example.com\">x</a>", "x")]
-    [InlineData("<a href=\"/local\">x</a>", "x")]
-    [InlineData("<a href=\"https://good.example@bad.example/\">x</a>", "x")]
-    [InlineData("<a>x</a>", "x")]
-    public void Reduce_keeps_links_to_web_pages_only(string description, string expected) =>
-        Assert.Equal(expected, DescriptionHtml.Reduce(description));
+    [InlineData(
+        "<a href=\"https://example.com/a?b=1&amp;c=2\">x</a>",
+        "<a href=\"https://example.com/a?b=1&amp;c=2\" target=_blank rel=noopener>x</a>")]
+    [InlineData("<a href=\"http://example.com/\">x</a>", "<A HREF=http://example.com>x</A>")]
+    [InlineData("<a href=\"https://example.com/%22onclick=%22x\">x</a>", "<a href='https://example.com/\"onclick=\"x'>x</a>")]
+    [InlineData(
+        "<a href=\"https://example.com/\">x</a><a href=\"https://example.org/\">y</a>z",
+        "<a href=https://example.com>x<a href=https://example.org>y</a>z</a>")]
+    [InlineData(
+        "x", "<a href=\"javascript:alert(1)\">x</a>", "<a href=\" java\tscript:alert(1)\">x</a>",
+        "<a href=\"&#106;avascript&colon;alert(1)\">x</a>", "<a href=\"data:text/html,x\">x</a>", "<a href=\"//example.com\">x</a>",
+        "<a href=\"/local\">x</a>", "<a href=\"https://good.example@bad.example/\">x</a>", "<a>x</a>")]
+    public void Reduce_keeps_links_to_web_pages_only(string expected, params string[] descriptions) =>
+        Assert.All(descriptions, description => Assert.Equal(expected, DescriptionHtml.Reduce(description)));
 
     [Theory]
-    [InlineData("a<script>alert('<em>')</script>b")]
-    [InlineData("a<script><!-- <script> </script> --></script>b")]
-    [InlineData("a<STYLE>p{}</STYLE>b")]
-    [InlineData("a<!-- <em>x</em> -->b")]
-    [InlineData("a<iframe src=x><p>y</iframe>b")]
-    [InlineData("a<textarea><img src=x onerror=y></textarea>b")]
-    [InlineData("a<noscript><p title=\"</noscript><img src=x onerror=y>\">b", "a&quot;&gt;b")]
-    [InlineData("a<img src=x onerror=alert(1)>b")]
-    [InlineData("a<svg><script>x</script></svg>b")]
-    [InlineData("a<!DOCTYPE html><?xml?>b")]
-    [InlineData("a<script>never closed", "a")]
-    [InlineData("a<!-- never closed", "a")]
-    [InlineData("a<em title=\"never closed", "a")]
-    [InlineData("a<", "a&lt;")]
-    public void Reduce_removes_scripts_comments_and_embedded_content(string description, string expected = "ab") =>
-        Assert.Equal(expected, DescriptionHtml.Reduce(description));
+    [InlineData(
+        "ab", "a<script>alert('<em>')</script>b", "a<script><!-- <script> </script> --></script>b", "a<STYLE>p{}</STYLE>b",
+        "a<!-- <em>x</em> -->b", "a<iframe src=x><p>y</iframe>b", "a<textarea><img src=x onerror=y></textarea>b",
+        "a<img src=x onerror=alert(1)>b", "a<svg><script>x</script></svg>b", "a<!DOCTYPE html><?xml?>b")]
+    [InlineData("a&quot;&gt;b", "a<noscript><p title=\"</noscript><img src=x onerror=y>\">b")]
+    [InlineData("a", "a<script>never closed", "a<!-- never closed", "a<em title=\"never closed")]
+    [InlineData("a&lt;", "a<")]
+    public void Reduce_removes_scripts_comments_and_embedded_content(string expected, params string[] descriptions) =>
+        Assert.All(descriptions, description => Assert.Equal(expected, DescriptionHtml.Reduce(description)));
 
     [Fact]
     public void Reduce_drops_characters_that_HTML_forbids()

@@ -7,7 +7,6 @@ using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests how untrusted text is printed on a terminal.</summary>
 public sealed class HostileTextTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
@@ -111,11 +110,5 @@ public sealed class HostileTextTests
             Now, mailsPerSecond: 10, showsJournal: true, _ => true));
     }
 
-    private static IAnsiConsole TerminalOn(TextWriter writer)
-    {
-        var console = AnsiConsole.Create(new AnsiConsoleSettings { Out = new AnsiConsoleOutput(writer), Ansi = AnsiSupport.No });
-        console.Profile.Width = 500;
-        console.Profile.Capabilities.Unicode = true;
-        return console;
-    }
+    private static IAnsiConsole TerminalOn(TextWriter writer) => ScreensTests.Console(writer, width: 500);
 }

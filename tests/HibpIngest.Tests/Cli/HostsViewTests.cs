@@ -1,13 +1,11 @@
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;
+using HibpIngest.Tests.Documents;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests the display of running and missing hosts.</summary>
-public sealed partial class HostsViewTests
+public sealed class HostsViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
@@ -102,12 +100,8 @@ public sealed partial class HostsViewTests
             HostsView.Unserved(queues, [withoutCalls, Dead with { Roles = Heartbeat.Everything }], Now));
         Assert.Empty(HostsView.Unserved([.. queues.Select(queue => queue with { Messages = 0 })], [], Now));
 
-        var status = StatusView.Create(
-            new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now, 10,
-            showsJournal: true, _ => true);
-        var text = new StringWriter();
-        Screen.Create(text).Write(status);
-        Assert.Contains("3 messages wait for a host with the role 'call'", text.ToString(), StringComparison.Ordinal);
+        var text = StatusSamples.TextOf(new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now);
+        Assert.Contains("3 messages wait for a host with the role 'call'", text, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -123,25 +117,13 @@ public sealed partial class HostsViewTests
     {
         var text = DocumentFiles.Read("docs/operating.md");
         var section = text[text.IndexOf("## Several hosts", StringComparison.Ordinal)..];
-        return SeveralHosts().Match(section).Groups["roles"].Value.Split(',');
+        return Patterns.Find(section, "`(--roles )?(?<found>ingest,[a-z,]+)`").First().Split(',');
     }
-
-    [GeneratedRegex("`(--roles )?(?<roles>ingest,[a-z,]+)`", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex SeveralHosts();
 
     private static HeldWork Held(long load, int? slice, string owner, int seconds) =>
         new(new(load), "Adobe", slice, owner, Now.AddSeconds(seconds));
 
-    private static Load Of(long id, LoadState state) => new()
-    {
-        Id = new(id),
-        Breach = "Adobe",
-        Blob = new BlobVersion("Adobe.zip", "1"),
-        State = state,
-        Settings = LoadStart.NewSettings(new IngestOptions()),
-        Checkpoint = new LoadCheckpoint(),
-        StartedAt = Now,
-    };
+    private static Load Of(long id, LoadState state) => StatusSamples.NewLoad(id, state, Now);
 
     private static string Clock(int seconds) => $"{Now.AddSeconds(seconds).ToLocalTime():HH:mm:ss}";
 }

@@ -3,7 +3,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests a host's log as JSON.</summary>
 public sealed class JsonLinesTests
 {
     private readonly JsonLines _lines = new(new TestClock());

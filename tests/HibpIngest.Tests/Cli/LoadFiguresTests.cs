@@ -1,6 +1,5 @@
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -127,23 +126,10 @@ public sealed class LoadFiguresTests
         var failed = load with { State = LoadState.Failed, Slices = new SliceCounts(0, 0, 499, 1), Error = "slice 3: no" };
         Assert.Equal(1, LoadFigures.Of(failed, null, run.Ended, 10).Searchable);
         Assert.DoesNotContain("failed", LoadFigures.Line(failed), StringComparison.Ordinal);
-        var text = new StringWriter();
-        Screen.Create(text).Write(StatusView.Create(
-            new StatusPicture([failed], [], [], [], []), run.Ended, 10, showsJournal: false, _ => true));
-        Assert.DoesNotContain("load 1 of Adobe failed", text.ToString(), StringComparison.Ordinal);
-        Assert.Contains("load 1 of Adobe is published; writing slices of it again failed", text.ToString(), StringComparison.Ordinal);
-        Assert.Contains("100%", text.ToString(), StringComparison.Ordinal);
-    }
-
-    [Fact]
-    public void Rate_columns_name_their_unit_in_the_heading()
-    {
-        var run = Simulation.Run(1, 500, 8, 5, 30);
-        var text = new StringWriter();
-        Screen.Create(text).Write(StatusView.Create(
-            new StatusPicture([run.LoadAt(run.Ended)], [], [], [], []), run.Ended, 10, showsJournal: false, _ => true));
-        Assert.Contains(" copied/s ", text.ToString(), StringComparison.Ordinal);
-        Assert.Contains(" upserted/s ", text.ToString(), StringComparison.Ordinal);
+        var text = StatusSamples.TextOf(new StatusPicture([failed], [], [], [], []), run.Ended);
+        Assert.DoesNotContain("load 1 of Adobe failed", text, StringComparison.Ordinal);
+        Assert.Contains("load 1 of Adobe is published; writing slices of it again failed", text, StringComparison.Ordinal);
+        Assert.Contains("100%", text, StringComparison.Ordinal);
     }
 
     /// <summary>Tests work that reports its progress, such as a rebuild or a removal.</summary>
@@ -168,7 +154,7 @@ public sealed class LoadFiguresTests
     /// <summary>A load of equal slices that each take a random time.</summary>
     private sealed class Simulation
     {
-        private readonly List<(DateTimeOffset Committed, DateTimeOffset Begun, DateTimeOffset Done)> _slices = [];
+        private List<(DateTimeOffset Committed, DateTimeOffset Begun, DateTimeOffset Done)> _slices = [];
         private DateTimeOffset _ingested;
         private List<(DateTimeOffset From, TimeSpan For)> _stalls = [];
 
@@ -202,7 +188,7 @@ public sealed class LoadFiguresTests
                 var at = run.Began + ((ended - run.Began) * part);
                 run._stalls.Insert(0, (at, time));
                 run._stalls = [.. run._stalls.Select((stall, i) => i == 0 ? stall : (stall.From + time, stall.For))];
-                run._slices.Replace(slice => (
+                run._slices = run._slices.ConvertAll(slice => (
                     slice.Committed > at ? slice.Committed + time : slice.Committed,
                     slice.Done > at ? (slice.Begun > at ? slice.Begun : at) + time : slice.Begun,
                     slice.Done > at ? slice.Done + time : slice.Done));
@@ -241,14 +227,8 @@ public sealed class LoadFiguresTests
         {
             var committed = _slices.Count(slice => slice.Committed <= now);
             var done = _slices.Count(slice => slice.Done <= now);
-            return new Load
+            return StatusSamples.NewLoad(1, committed < _slices.Count ? LoadState.Ingesting : LoadState.Upserting, Start) with
             {
-                Id = new(1),
-                Breach = "Adobe",
-                Blob = new BlobVersion("Adobe.zip", "1"),
-                Settings = LoadStart.NewSettings(new IngestOptions()),
-                State = committed < _slices.Count ? LoadState.Ingesting : LoadState.Upserting,
-                StartedAt = Start,
                 IngestComplete = committed == _slices.Count,
                 IngestedAt = committed == _slices.Count ? _ingested : null,
                 UpsertedAt = done == _slices.Count ? Ended : null,
@@ -259,14 +239,5 @@ public sealed class LoadFiguresTests
                 Entities = done * 10_000L,
             };
         }
-    }
-}
-
-file static class Lists
-{
-    public static void Replace<T>(this List<T> list, Func<T, T> change)
-    {
-        for (var i = 0; i < list.Count; i++)
-            list[i] = change(list[i]);
     }
 }

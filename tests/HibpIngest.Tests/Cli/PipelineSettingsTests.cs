@@ -12,19 +12,16 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests settings from the command line and the environment.</summary>
 public sealed class PipelineSettingsTests
 {
     [Fact]
     public void Defaults_apply_without_any_variable()
     {
         var settings = Read();
-        Assert.Equal("UseDevelopmentStorage=true", settings.Storage);
-        Assert.Equal(Path.Combine(settings.Home, "hibp.db"), settings.Database);
-        Assert.Equal($"pickup:{Path.Combine(settings.Home, "mail")}", settings.Mail);
-        Assert.Null(settings.SecretKey);
-        Assert.Equal(20_000, settings.Get<IngestOptions>().BatchRows);
-        Assert.Equal(NotifyMode.Send, settings.Get<MailOptions>().Notify);
+        Assert.Equal(
+            ("UseDevelopmentStorage=true", Path.Combine(settings.Home, "hibp.db"), $"pickup:{Path.Combine(settings.Home, "mail")}", null),
+            (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
+        Assert.Equal((20_000, NotifyMode.Send), (settings.Get<IngestOptions>().BatchRows, settings.Get<MailOptions>().Notify));
         Assert.Empty(settings.UnknownVariables);
     }
 
@@ -38,15 +35,11 @@ public sealed class PipelineSettingsTests
             ("HIBP_LIMITS__MAXENTRIES", "12"), ("HIBP_LIMITS__MAXINFLATEDBYTES", "99999999999"),
             ("HIBP_NOTIFY", "hold"), ("HIBP_SLICEROWS", ""), ("HIBP_MAILPERSECOND", "3"), ("PATH", "x"));
         Assert.Equal(("account", "file.db", "pickup:out", "key"), (settings.Storage, settings.Database, settings.Mail, settings.SecretKey));
-        Assert.Equal("a@b.org", settings.Get<MailOptions>().MailFrom);
-        Assert.Equal(30_000, settings.Get<IngestOptions>().BatchRows);
-        Assert.Equal(10_000, settings.Get<IngestOptions>().SliceRows);
-        Assert.Equal(2.5, settings.Get<MailOptions>().MailsPerSecond);
-        Assert.Equal(NotifyMode.Hold, settings.Get<MailOptions>().Notify);
-        Assert.Equal(TimeSpan.FromMinutes(4), settings.Get<IngestOptions>().TimeBudget);
-        Assert.Equal(12, settings.Get<IngestOptions>().Limits.MaxEntries);
-        Assert.Equal(99_999_999_999, settings.Get<IngestOptions>().Limits.MaxInflatedBytes);
-        Assert.Equal(200, settings.Get<IngestOptions>().Limits.MaxInflationRatio);
+        var (ingest, mail) = (settings.Get<IngestOptions>(), settings.Get<MailOptions>());
+        Assert.Equal(("a@b.org", 2.5, NotifyMode.Hold), (mail.MailFrom, mail.MailsPerSecond, mail.Notify));
+        Assert.Equal((30_000, 10_000, TimeSpan.FromMinutes(4)), (ingest.BatchRows, ingest.SliceRows, ingest.TimeBudget));
+        Assert.Equal(
+            (12, 99_999_999_999L, 200), (ingest.Limits.MaxEntries, ingest.Limits.MaxInflatedBytes, ingest.Limits.MaxInflationRatio));
         Assert.Equal(["HIBP_MAILPERSECOND"], settings.UnknownVariables);
     }
 
@@ -85,9 +78,8 @@ public sealed class PipelineSettingsTests
         Assert.Null(Read(("HIBP_STORAGE", "account"), ("HIBP_EMULATOR_PORT", "12000")).Emulator);
         var moved = Read(("HIBP_EMULATOR_PORT", "12000"));
         Assert.False(moved.Emulator!.IsAtWellKnownPorts);
-        foreach (var service in (string[])["BlobEndpoint=http://127.0.0.1:12000/", "QueueEndpoint=http://127.0.0.1:12001/",
-            "TableEndpoint=http://127.0.0.1:12002/"])
-            Assert.Contains(service, moved.Storage, StringComparison.Ordinal);
+        foreach (var (service, port) in (ReadOnlySpan<(string, int)>)[("Blob", 12000), ("Queue", 12001), ("Table", 12002)])
+            Assert.Contains($"{service}Endpoint=http://127.0.0.1:{port}/", moved.Storage, StringComparison.Ordinal);
         var overridden = PipelineSettings.Read(null, null, new Hashtable { ["HIBP_EMULATOR_PORT"] = "12000" }, emulatorPort: 13000);
         Assert.Contains("BlobEndpoint=http://127.0.0.1:13000/", overridden.Storage, StringComparison.Ordinal);
         foreach (var wrong in (string[])["0", "65001", "many", "-1"])

@@ -1,13 +1,10 @@
 using System.Threading.Channels;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests the display of a removal, in its own command and in others.</summary>
 public sealed class RemovalViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
@@ -47,24 +44,14 @@ public sealed class RemovalViewTests
     public void Status_distinguishes_a_running_removal_from_an_interrupted_one()
     {
         var remover = new Heartbeat("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
-        var load = new Load
-        {
-            Id = new(7),
-            Breach = "Adobe",
-            Blob = new BlobVersion("Adobe.zip", "1"),
-            State = LoadState.Done,
-            Settings = LoadStart.NewSettings(new IngestOptions()),
-            Checkpoint = new LoadCheckpoint(),
-            StartedAt = Now.AddDays(-3),
-            FinishedAt = Now.AddDays(-3),
-            Removing = true,
-        };
+        var load = StatusSamples.NewLoad(7, LoadState.Done, Now.AddDays(-3)) with { FinishedAt = Now.AddDays(-3), Removing = true };
         var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [new(7)], 0.386)] };
-        Assert.Contains("Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", Text(picture),
-            StringComparison.Ordinal);
-        Assert.Contains(" removing ", Text(picture), StringComparison.Ordinal);
-        Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Removals).Running);
-        Assert.True(Assert.Single(HibpIngest.Cli.Output.Documents.Of(picture, Now, 10).Loads).Removing);
+        var text = StatusSamples.TextOf(picture, Now);
+        Assert.Contains(
+            "Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", text, StringComparison.Ordinal);
+        Assert.Contains(" removing ", text, StringComparison.Ordinal);
+        var document = HibpIngest.Cli.Output.Documents.Of(picture, Now, 10);
+        Assert.True(Assert.Single(document.Removals).Running && Assert.Single(document.Loads).Removing);
         // Regardless of when it was loaded.
         Assert.Single(picture.Recent(Now, newest: 0).Loads);
 
@@ -74,15 +61,8 @@ public sealed class RemovalViewTests
             var interrupted = picture with { Hosts = hosts };
             Assert.Contains(
                 "the removal of Adobe was interrupted: 38% of the accounts of 1 load removed; 'hibp breach remove Adobe' resumes it",
-                Text(interrupted), StringComparison.Ordinal);
+                StatusSamples.TextOf(interrupted, Now), StringComparison.Ordinal);
             Assert.False(Assert.Single(HibpIngest.Cli.Output.Documents.Of(interrupted, Now, 10).Removals).Running);
-        }
-
-        static string Text(StatusPicture picture)
-        {
-            var text = new StringWriter();
-            Screen.Create(text).Write(StatusView.Create(picture, Now, 10, showsJournal: false, _ => true));
-            return text.ToString();
         }
     }
 

@@ -2,7 +2,6 @@ using HibpIngest.Cli.Output;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests repeated errors with the same cause.</summary>
 public sealed class RepeatedLinesTests
 {
     private readonly TestClock _clock = TestClock.WithTimersByHand();

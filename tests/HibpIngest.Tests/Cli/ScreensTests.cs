@@ -2,9 +2,7 @@ using System.CommandLine;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
 using HibpIngest.Cli.TableBench;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Pipeline.Settings;
 using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;
@@ -151,7 +149,7 @@ public sealed class ScreensTests
         Assert.Equal(File.ReadAllText(path).ReplaceLineEndings("\n"), text);
     }
 
-    private static IAnsiConsole Console(TextWriter writer, int? width)
+    internal static IAnsiConsole Console(TextWriter writer, int? width)
     {
         if (width is null)
             return Screen.Create(writer);
@@ -175,39 +173,19 @@ public sealed class ScreensTests
                 Error = "the archive is damaged or incomplete: drop an intact copy",
                 FinishedAt = Now.AddMinutes(-4),
             },
-            Of(3, "Contoso", LoadState.Upserting) with
+            Upserted(3, "Contoso", LoadState.Upserting, 1_250_000) with
             {
-                Accounts = 1_250_000,
-                LastPosition = 1_250_000,
                 Entities = 480_000,
-                IngestComplete = true,
                 IngestedAt = Now.AddMinutes(-3),
+                UpsertedAt = null,
                 Slices = new SliceCounts(40, 37, 48, 0),
             },
-            Of(4, "Northwind", LoadState.Notifying) with
+            Upserted(4, "Northwind", LoadState.Notifying, 20_000) with
             {
                 Blob = new BlobVersion("Northwind.2.zip", "1"),
-                Accounts = 20_000,
-                LastPosition = 20_000,
-                Entities = 20_000,
-                IngestComplete = true,
-                IngestedAt = Now.AddMinutes(-4),
-                UpsertedAt = Now.AddMinutes(-3),
-                Slices = new SliceCounts(0, 0, 2, 0),
                 Notifications = new NotificationCounts(300, 198, 2),
             },
-            Of(6, "Litware", LoadState.Done) with
-            {
-                Removing = true,
-                Accounts = 90_000,
-                LastPosition = 90_000,
-                Entities = 90_000,
-                IngestComplete = true,
-                IngestedAt = Now.AddMinutes(-4),
-                UpsertedAt = Now.AddMinutes(-3),
-                FinishedAt = Now.AddMinutes(-2),
-                Slices = new SliceCounts(0, 0, 9, 0),
-            },
+            Upserted(6, "Litware", LoadState.Done, 90_000) with { Removing = true, FinishedAt = Now.AddMinutes(-2) },
             Of(5, "Wingtip", LoadState.Held) with { HeldBecause = "held by an operator", Slices = new SliceCounts(0, 0, 1, 0) },
         ],
         [new QueueDocument("breach-slices", 77, 0), new QueueDocument("breach-mail", 3, 1)],
@@ -232,17 +210,10 @@ public sealed class ScreensTests
         return new LoadWork(new(load), [.. slices, .. open], Now.AddMinutes(-2.5), Now.AddMinutes(-2));
     }
 
-    private static Load Finished() => Of(1, "Adobe", LoadState.Done) with
+    private static Load Finished() => Upserted(1, "Adobe", LoadState.Done, 152_445) with
     {
-        Accounts = 152_445,
-        LastPosition = 152_445,
-        Entities = 152_445,
         Batches = 8,
-        IngestComplete = true,
-        IngestedAt = Now.AddMinutes(-4),
-        UpsertedAt = Now.AddMinutes(-3),
         FinishedAt = Now.AddMinutes(-2),
-        Slices = new SliceCounts(0, 0, 16, 0),
         Notifications = new NotificationCounts(0, 12, 0),
         PublishedAt = Now.AddMinutes(-3),
         JournaledVersion = 0,
@@ -257,14 +228,17 @@ public sealed class ScreensTests
         return counts;
     }
 
-    private static Load Of(long id, string breach, LoadState state) => new()
+    /// <summary>Returns a load whose slices of 10,000 accounts are all written.</summary>
+    private static Load Upserted(long id, string breach, LoadState state, int accounts) => Of(id, breach, state) with
     {
-        Id = new(id),
-        Breach = breach,
-        Blob = new BlobVersion($"{breach}.zip", "1"),
-        State = state,
-        Settings = LoadStart.NewSettings(new IngestOptions()),
-        Checkpoint = new LoadCheckpoint(),
-        StartedAt = Now.AddMinutes(-5),
+        Accounts = accounts,
+        LastPosition = accounts,
+        Entities = accounts,
+        IngestComplete = true,
+        IngestedAt = Now.AddMinutes(-4),
+        UpsertedAt = Now.AddMinutes(-3),
+        Slices = new SliceCounts(0, 0, (accounts + 9_999) / 10_000, 0),
     };
+
+    private static Load Of(long id, string breach, LoadState state) => StatusSamples.NewLoad(id, state, Now.AddMinutes(-5), breach);
 }

@@ -1,6 +1,4 @@
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -25,15 +23,6 @@ public sealed class StatusPictureTests
         Assert.Equal(loads, picture.Recent(Now, newest: 8).Loads);
     }
 
-    private static Load Ended(long id, LoadState state, TimeSpan? ago) => new()
-    {
-        Id = new(id),
-        Breach = "Adobe",
-        Blob = new BlobVersion("Adobe.zip", "1"),
-        Settings = LoadStart.NewSettings(new IngestOptions()),
-        Checkpoint = new LoadCheckpoint(),
-        StartedAt = Now,
-        State = state,
-        FinishedAt = ago is { } since ? Now - since : null,
-    };
+    private static Load Ended(long id, LoadState state, TimeSpan? ago) =>
+        StatusSamples.NewLoad(id, state, Now) with { FinishedAt = ago is { } since ? Now - since : null };
 }

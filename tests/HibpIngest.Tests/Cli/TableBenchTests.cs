@@ -7,7 +7,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>Tests the plan, the percentiles and the advice of 'hibp bench tables', and what it counts.</summary>
 public sealed class TableBenchTests
 {
     [Fact]
@@ -90,16 +89,8 @@ public sealed class TableBenchTests
     [Fact]
     public async Task Throttled_requests_are_counted_and_not_retried()
     {
-        var sent = 0;
-        await using var server = await LocalServer.StartAsync(context =>
-        {
-            Interlocked.Increment(ref sent);
-            context.Response.StatusCode = StatusCodes.Status503ServiceUnavailable;
-            context.Response.Headers["x-ms-error-code"] = "ServerBusy";
-            return Task.CompletedTask;
-        });
-        using var account = StorageAccount.Open(
-            ConnectionStrings.Of(server.Address), NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
+        await using var server = await LoopbackServer.StartAsync((context, _, _) => RefuseAsync(context, 503, "ServerBusy"));
+        using var account = Open(server);
         var run = new BenchRun(account.MeasuredTable("hibpbench"), TimeProvider.System);
         var requests = 0;
         foreach (var rows in (int[])[1, 100])
@@ -107,29 +98,34 @@ public sealed class TableBenchTests
             var result = await run.MeasureAsync(
                 new BenchCell(BenchOperation.Insert, rows, 1, 2) { MaxRequests = 2 }, TimeSpan.FromMinutes(1), CancellationToken.None);
             Assert.Equal((2, 2, 0, 0L), (result.Requests, result.Throttled, result.Failed, result.Entities));
-            Assert.Equal(requests += 2, sent);
+            Assert.Equal(requests += 2, server.Requests.Count);
         }
         // Nothing was written that could be read.
         var read = await run.MeasureAsync(
             new BenchCell(BenchOperation.Read, 1, 1, 2) { MaxRequests = 2 }, TimeSpan.FromMinutes(1), CancellationToken.None);
-        Assert.Equal((0, requests), (read.Requests, sent));
+        Assert.Equal((0, requests), (read.Requests, server.Requests.Count));
     }
 
     [Fact]
     public async Task Run_ends_with_the_failure_if_nothing_is_answered()
     {
-        await using var server = await LocalServer.StartAsync(context =>
-        {
-            context.Response.StatusCode = StatusCodes.Status403Forbidden;
-            return Task.CompletedTask;
-        });
-        using var account = StorageAccount.Open(
-            ConnectionStrings.Of(server.Address), NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
+        await using var server = await LoopbackServer.StartAsync((context, _, _) => RefuseAsync(context, 403, "AuthorizationFailure"));
+        using var account = Open(server);
         var run = new BenchRun(account.MeasuredTable("hibpbench"), TimeProvider.System);
         var failure = await Assert.ThrowsAsync<StoreRefusedException>(() => run.MeasureAsync(
             BenchPlan.Create(TimeSpan.FromMinutes(1), maxRequests: 2), new ImmediateProgress<BenchCell>(_ => { }), CancellationToken.None));
         Assert.Contains("status 403", failure.Message, StringComparison.Ordinal);
     }
+
+    private static Task RefuseAsync(HttpContext context, int status, string code)
+    {
+        context.Response.StatusCode = status;
+        context.Response.Headers["x-ms-error-code"] = code;
+        return Task.CompletedTask;
+    }
+
+    private static StorageAccount Open(LoopbackServer server) =>
+        StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { MaxRetries = 0 });
 
     /// <summary>Returns transactions of 100 inserts with these entities a second, one number for each concurrency.</summary>
     internal static IEnumerable<BenchResult> Series(int partitions, string entitiesPerSecond, int throttled = 0) =>

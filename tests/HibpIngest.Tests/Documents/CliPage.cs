@@ -9,7 +9,6 @@ internal static class CliPage
 {
     public const string Path = "docs/cli.md";
 
-    /// <summary>The text above the first command.</summary>
     private const string Head = """
         # The command line
 

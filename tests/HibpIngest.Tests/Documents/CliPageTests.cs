@@ -1,6 +1,5 @@
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>Tests that the command line's page matches the command tree.</summary>
 public sealed class CliPageTests
 {
     [Fact]

@@ -2,10 +2,12 @@ using System.Text.RegularExpressions;
 
 namespace HibpIngest.Tests.Documents;
 
-/// <summary>Tests the documents: links resolve, paths exist, and the README is one screen.</summary>
 public sealed partial class DocumentTests
 {
     private const int MaxLinesOfReadme = 150;
+
+    private const string Link = @"\]\((?<found>[^)\s]+)\)";
+    private const string NamedPath = @"(?<![\w/.-])(src|tests|infra|samples|docs|\.ci|\.github)/[\w./*-]+";
 
     // Prose wraps at about 110; unbreakable text may be longer.
     private const int MaxColumns = 120;
@@ -17,9 +19,8 @@ public sealed partial class DocumentTests
         var checkedLinks = 0;
         foreach (var document in DocumentFiles.All)
         {
-            foreach (Match match in Link().Matches(InlineCode().Replace(DocumentFiles.Prose(document), "")))
+            foreach (var target in Patterns.Find(InlineCode().Replace(DocumentFiles.Prose(document), ""), Link))
             {
-                var target = match.Groups["target"].Value;
                 if (target.Contains("://", StringComparison.Ordinal) || target.StartsWith("mailto:", StringComparison.Ordinal))
                     continue;
                 checkedLinks++;
@@ -40,8 +41,7 @@ public sealed partial class DocumentTests
     [Fact]
     public void The_readme_links_to_every_page()
     {
-        var linked = Link().Matches(DocumentFiles.Read("README.md"))
-            .Select(match => match.Groups["target"].Value.Split('#')[0]).ToHashSet();
+        var linked = Patterns.Find(DocumentFiles.Read("README.md"), Link).Select(target => target.Split('#')[0]).ToHashSet();
         foreach (var document in DocumentFiles.All.Where(document => document != "README.md").Append("LICENSE"))
             Assert.Contains(document, linked);
     }
@@ -59,7 +59,7 @@ public sealed partial class DocumentTests
         foreach (var document in DocumentFiles.All)
         {
             // Build output doesn't exist before a build.
-            foreach (var path in RepositoryPath().Matches(DocumentFiles.Read(document)).Select(match => match.Value.TrimEnd('.', '/'))
+            foreach (var path in Patterns.Find(DocumentFiles.Read(document), NamedPath).Select(path => path.TrimEnd('.', '/'))
                 .Where(path => !path.Contains('*', StringComparison.Ordinal) && !path.Contains("/bin/", StringComparison.Ordinal)))
             {
                 var full = Path.Combine(DocumentFiles.Root, path);
@@ -87,10 +87,10 @@ public sealed partial class DocumentTests
     private static HashSet<string> Anchors(string document)
     {
         var anchors = new HashSet<string>();
-        foreach (Match match in Heading().Matches(DocumentFiles.Prose(document)))
+        foreach (var heading in Patterns.Find(DocumentFiles.Prose(document), "^#{1,6} (?<found>.+)$"))
         {
             var name = new StringBuilder();
-            foreach (var character in LinkText().Replace(match.Groups["heading"].Value.Trim(), "${text}").ToLowerInvariant())
+            foreach (var character in LinkText().Replace(heading.Trim(), "${text}").ToLowerInvariant())
             {
                 if (char.IsLetterOrDigit(character) || character is '-' or '_')
                     name.Append(character);
@@ -104,18 +104,9 @@ public sealed partial class DocumentTests
         return anchors;
     }
 
-    [GeneratedRegex(@"\]\((?<target>[^)\s]+)\)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Link();
-
     [GeneratedRegex("`[^`]*`", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex InlineCode();
 
     [GeneratedRegex(@"\[(?<text>[^\]]*)\]\([^)]*\)", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex LinkText();
-
-    [GeneratedRegex("^#{1,6} (?<heading>.+)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex Heading();
-
-    [GeneratedRegex(@"(?<![\w/.-])(?:src|tests|infra|samples|docs|\.ci|\.github)/[\w./*-]+", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex RepositoryPath();
 }

@@ -1,7 +1,4 @@
-using System.Collections;
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Documents;
 
@@ -9,7 +6,7 @@ namespace HibpIngest.Tests.Documents;
 /// Tests that every path, setting and command named by the Dockerfile, the compose file and the service exists.
 /// Images and services themselves are neither built nor run.
 /// </summary>
-public sealed partial class MachineFilesTests
+public sealed class MachineFilesTests
 {
     private const string Dockerfile = "infra/container/Dockerfile";
     private const string Compose = "infra/container/compose.yaml";
@@ -21,7 +18,8 @@ public sealed partial class MachineFilesTests
     [InlineData(Service, 1)]
     public void Named_paths_exist(string file, int atLeast)
     {
-        var named = RepositoryPath().Matches(DocumentFiles.Read(file)).Select(match => match.Value.TrimEnd('.')).Distinct().ToList();
+        var named = Patterns.Find(DocumentFiles.Read(file), @"(?<![\w/.])(src|infra|tests|docs|samples)/[\w./-]+")
+            .Select(path => path.TrimEnd('.')).Distinct().ToList();
         Assert.True(named.Count >= atLeast, $"{file} names {named.Count} paths");
         Assert.All(named, path => Assert.True(Path.Exists(Path.Combine(DocumentFiles.Root, path)), $"{file}: {path} doesn't exist"));
         Assert.True(File.Exists(Path.Combine(DocumentFiles.Root, Dockerfile + ".dockerignore")));
@@ -33,22 +31,9 @@ public sealed partial class MachineFilesTests
         foreach (var file in (string[])[Dockerfile, Compose, Service])
         {
             // The two former names are passed on, since they stay accepted.
-            var named = Variable().Matches(DocumentFiles.Read(file)).Select(match => match.Value)
-                .Except(["HIBP_LOG", "HIBP_LOG_STORAGE"]).ToList();
+            var named = Patterns.Find(DocumentFiles.Read(file), @"\bHIBP_[A-Z0-9_]+").Except(["HIBP_LOG", "HIBP_LOG_STORAGE"]).ToList();
             Assert.NotEmpty(named);
-            Assert.All(named, name => Assert.True(Exists(name), $"{file}: the setting {name} doesn't exist"));
-        }
-
-        static bool Exists(string name)
-        {
-            try
-            {
-                return PipelineSettings.Read(null, null, new Hashtable { [name] = "1" }).UnknownVariables.Count == 0;
-            }
-            catch (BadInputException)
-            {
-                return true; // the setting exists, but 1 isn't a valid value
-            }
+            Assert.All(named, name => Assert.True(ReadmeTests.IsSetting(name), $"{file}: the setting {name} doesn't exist"));
         }
     }
 
@@ -57,8 +42,9 @@ public sealed partial class MachineFilesTests
     {
         // Not passed on: paths within the containers, and settings of the Functions apps and of the emulator, which is an image.
         string[] excluded = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
-        var documented = SettingRow().Matches(DocumentFiles.Read("docs/settings.md")).SelectMany(row => SettingName().Matches(row.Value))
-            .Select(match => match.Value).Except(excluded).Distinct().ToList();
+        const string Name = "(HIBP|OTEL|APPLICATIONINSIGHTS)_";
+        var documented = Patterns.Find(DocumentFiles.Read("docs/settings.md"), @$"^\| {Name}[^|]+\|")
+            .SelectMany(row => Patterns.Find(row, @$"\b{Name}[A-Z0-9_]+")).Except(excluded).Distinct().ToList();
         Assert.True(documented.Count > 60, $"{documented.Count} settings");
         var compose = DocumentFiles.Read(Compose);
         Assert.DoesNotContain(documented, name => !compose.Contains($"\n      {name}: ${{{name}:-}}\n", StringComparison.Ordinal));
@@ -68,7 +54,7 @@ public sealed partial class MachineFilesTests
     public void Commands_named_in_comments_exist()
     {
         var named = DocumentFiles.Read(Compose) + DocumentFiles.Read(Dockerfile) + DocumentFiles.Read(Service);
-        var commands = NamedCommand().Matches(named).Select(match => match.Groups["words"].Value).ToList();
+        var commands = Patterns.Find(named, "'hibp (?<found>[a-z]+( [a-z]+)?)'").ToList();
         Assert.NotEmpty(commands);
         foreach (var words in commands.Select(command => command.Split(' ')))
         {
@@ -86,9 +72,9 @@ public sealed partial class MachineFilesTests
     {
         string[] lines =
         [
-            .. DockerCommand().Matches(DocumentFiles.Read(Dockerfile)).Select(match => match.Groups["line"].Value),
-            .. ComposeCommand().Matches(DocumentFiles.Read(Compose)).Select(match => match.Groups["line"].Value),
-            .. ServiceCommand().Matches(DocumentFiles.Read(Service)).Select(match => match.Groups["line"].Value),
+            .. Patterns.Find(DocumentFiles.Read(Dockerfile), """^CMD \["(?<found>[^"]+)"\]"""),
+            .. Patterns.Find(DocumentFiles.Read(Compose), @"^    command: (?<found>(run|serve)\b.*)$|\bhost (?<found>drop .*)$"),
+            .. Patterns.Find(DocumentFiles.Read(Service), @"^ExecStart=/opt/hibp/hibp (?<found>.+)$"),
         ];
         Assert.Equal(["run", "drop /drop/Adobe.zip --wait", "run", "serve --urls http://0.0.0.0:8080", "run"], lines);
         // The file for drop doesn't exist here.
@@ -101,59 +87,20 @@ public sealed partial class MachineFilesTests
     {
         var compose = DocumentFiles.Read(Compose);
         var package = DocumentFiles.Read("src/HibpIngest.Cli/Emulator/Azurite/package.json");
-        var azurite = AzuriteVersion().Match(package).Groups["version"].Value;
+        var azurite = Patterns.Find(package, "\"azurite\":\"(?<found>[\\d.]+)\"").First();
         Assert.Contains($"azure-storage/azurite:{azurite}\n", compose, StringComparison.Ordinal);
-        var framework = Framework().Match(DocumentFiles.Read("Directory.Build.props")).Groups["version"].Value;
+        var framework = Patterns.Find(DocumentFiles.Read("Directory.Build.props"), @"<TargetFramework>net(?<found>[\d.]+)<").First();
         Assert.Equal(
             [$"sdk:{framework}", $"aspnet:{framework}"],
-            Image().Matches(DocumentFiles.Read(Dockerfile)).Select(match => match.Groups["image"].Value));
+            Patterns.Find(DocumentFiles.Read(Dockerfile), @"^FROM mcr.microsoft.com/dotnet/(?<found>\S+)"));
 
         // A line that ends with a backslash continues after the next line's indent (yaml.org/spec/1.2.2, 7.3.1).
-        var storage = Folded().Replace(Quoted().Match(compose).Groups["value"].Value, "");
+        var storage = string.Concat(
+            Patterns.Find(compose, "HIBP_STORAGE: \"(?<found>[^\"]+)\"").First().Split("\\\n").Select(line => line.TrimStart()));
         using var account = HibpIngest.Storage.Azure.StorageAccount.Open(
             storage, Microsoft.Extensions.Logging.Abstractions.NullLoggerFactory.Instance);
         Assert.Contains("devstoreaccount1", account.DisplayName, StringComparison.Ordinal);
         foreach (var (service, port) in (ReadOnlySpan<(string, int)>)[("Blob", 10000), ("Queue", 10001), ("Table", 10002)])
             Assert.Contains($"{service}Endpoint=http://storage:{port}/devstoreaccount1;", storage, StringComparison.Ordinal);
     }
-
-    [GeneratedRegex(@"(?<![\w/.])(src|infra|tests|docs|samples)/[\w./-]+", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex RepositoryPath();
-
-    [GeneratedRegex(@"\bHIBP_[A-Z0-9_]+", RegexOptions.None, 1000)]
-    private static partial Regex Variable();
-
-    [GeneratedRegex(@"^\| (?:HIBP|OTEL|APPLICATIONINSIGHTS)_[^|]+\|", RegexOptions.Multiline, 1000)]
-    private static partial Regex SettingRow();
-
-    [GeneratedRegex(@"\b(?:HIBP|OTEL|APPLICATIONINSIGHTS)_[A-Z0-9_]+", RegexOptions.None, 1000)]
-    private static partial Regex SettingName();
-
-    [GeneratedRegex(@"'hibp (?<words>[a-z]+(?: [a-z]+)?)'", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex NamedCommand();
-
-    [GeneratedRegex("""^CMD \["(?<line>[^"]+)"\]""", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex DockerCommand();
-
-    [GeneratedRegex(
-        @"^    command: (?<line>(run|serve)\b.*)$|\bhost (?<line>drop .*)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex ComposeCommand();
-
-    [GeneratedRegex(@"^ExecStart=/opt/hibp/hibp (?<line>.+)$", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex ServiceCommand();
-
-    [GeneratedRegex("\"azurite\":\"(?<version>[\\d.]+)\"", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex AzuriteVersion();
-
-    [GeneratedRegex("<TargetFramework>net(?<version>[\\d.]+)<", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Framework();
-
-    [GeneratedRegex(@"^FROM mcr.microsoft.com/dotnet/(?<image>\S+)", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex Image();
-
-    [GeneratedRegex("HIBP_STORAGE: \"(?<value>[^\"]+)\"", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Quoted();
-
-    [GeneratedRegex(@"\\\n\s*", RegexOptions.None, 1000)]
-    private static partial Regex Folded();
 }

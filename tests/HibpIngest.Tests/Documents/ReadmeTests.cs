@@ -1,6 +1,5 @@
 using System.Collections;
 using System.CommandLine;
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
@@ -12,7 +11,7 @@ namespace HibpIngest.Tests.Documents;
 /// Tests that the program accepts every command in README.md, docs/*.md and the pages next to them, and that
 /// docs/settings.md lists every setting.
 /// </summary>
-public sealed partial class ReadmeTests
+public sealed class ReadmeTests
 {
     private const string Settings = "docs/settings.md";
 
@@ -40,8 +39,8 @@ public sealed partial class ReadmeTests
     [Fact]
     public void Commands_named_in_prose_exist_with_their_options()
     {
-        var named = DocumentFiles.All.SelectMany(document => InlineCommand().Matches(DocumentFiles.Prose(document))
-            .Select(match => (document, match.Groups["words"].Value))).ToList();
+        var named = DocumentFiles.All.SelectMany(document => Patterns.Find(DocumentFiles.Prose(document), @"`hibp(?<found>\s[^`]+)`")
+            .Select(words => (document, words))).ToList();
         Assert.True(named.Count > 40, "the documents were expected to name commands");
         foreach (var (document, command) in named)
         {
@@ -110,26 +109,26 @@ public sealed partial class ReadmeTests
     [Fact]
     public void Named_settings_exist()
     {
-        var named = DocumentFiles.All.SelectMany(document => Variable().Matches(DocumentFiles.Read(document))
-            .Select(match => (document, match.Value))).Distinct().ToList();
+        var named = DocumentFiles.All.SelectMany(document => Patterns.Find(DocumentFiles.Read(document), @"\bHIBP_[A-Z_]*[A-Z]\b")
+            .Select(name => (document, name))).Distinct().ToList();
         Assert.True(named.Count > 30, "the documents were expected to name settings");
         string[] ofTheTests =
             ["HIBP_TEST_SQLSERVER", "HIBP_TEST_CLIENTS", "HIBP_TEST_CALLS", "HIBP_TEST_CAMPAIGN", "HIBP_GOLDEN", "HIBP_FUNCTIONS_HOST"];
         string[] former = ["HIBP_APP", "HIBP_LOG", "HIBP_LOG_STORAGE"];
-        named.RemoveAll(one => ofTheTests.Contains(one.Value) || (one.document == "CHANGELOG.md" && former.Contains(one.Value)));
+        named.RemoveAll(one => ofTheTests.Contains(one.name) || (one.document == "CHANGELOG.md" && former.Contains(one.name)));
         foreach (var (document, name) in named)
-            Assert.True(Exists(name), $"{document}: the setting {name} doesn't exist");
+            Assert.True(IsSetting(name), $"{document}: the setting {name} doesn't exist");
+    }
 
-        static bool Exists(string name)
+    internal static bool IsSetting(string name)
+    {
+        try
         {
-            try
-            {
-                return PipelineSettings.Read(null, null, new Hashtable { [name] = "1" }).UnknownVariables.Count == 0;
-            }
-            catch (BadInputException)
-            {
-                return true; // the setting exists, but 1 isn't a valid value
-            }
+            return PipelineSettings.Read(null, null, new Hashtable { [name] = "1" }).UnknownVariables.Count == 0;
+        }
+        catch (BadInputException)
+        {
+            return true; // the setting exists, but 1 isn't a valid value
         }
     }
 
@@ -138,10 +137,12 @@ public sealed partial class ReadmeTests
     {
         var script = DocumentFiles.Read("infra/deploy.sh");
         var usage = script[..script.IndexOf("\nEND\n", StringComparison.Ordinal)];
-        var read = DeployVariable().Matches(usage).Select(match => match.Value).ToHashSet();
+        var read = Variables(usage);
         Assert.NotEmpty(read);
-        Assert.Equal(read.Order(), DeployVariable().Matches(DocumentFiles.Read(Settings)).Select(match => match.Value).Distinct().Order());
-        Assert.Subset(read, DeployVariable().Matches(DocumentFiles.ReadAll()).Select(match => match.Value).ToHashSet());
+        Assert.Equal(read.Order(), Variables(DocumentFiles.Read(Settings)).Order());
+        Assert.Subset(read, Variables(DocumentFiles.ReadAll()));
+
+        static HashSet<string> Variables(string text) => [.. Patterns.Find(text, @"\bDEPLOY_[A-Z_]*[A-Z]\b")];
     }
 
     /// <summary>Returns a default as the page shows it: sizes in MiB or TiB, everything else as it is set.</summary>
@@ -156,13 +157,4 @@ public sealed partial class ReadmeTests
 
     private static IEnumerable<string> ShellLines(string document) =>
         DocumentFiles.Lines(document).Where(line => line.Snippet == "sh").Select(line => line.Line);
-
-    [GeneratedRegex(@"`hibp(?<words>\s[^`]+)`", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex InlineCommand();
-
-    [GeneratedRegex(@"\bHIBP_[A-Z_]*[A-Z]\b", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Variable();
-
-    [GeneratedRegex(@"\bDEPLOY_[A-Z_]*[A-Z]\b", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex DeployVariable();
 }

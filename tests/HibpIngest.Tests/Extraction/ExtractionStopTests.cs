@@ -1,10 +1,9 @@
 using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Pipeline.Settings;
 using HibpIngest.Tests.AzureStorage;
+using HibpIngest.Tests.Cli;
 
 namespace HibpIngest.Tests.Extraction;
 
-/// <summary>Tests that stopping an extraction cancels everything it waits for.</summary>
 public sealed class ExtractionStopTests
 {
     /// <summary>Far longer than stopping takes, and far shorter than the client's timeout for a silent connection.</summary>
@@ -37,17 +36,8 @@ public sealed class ExtractionStopTests
             hangs.TrySetResult();
             await Task.Delay(Timeout.InfiniteTimeSpan, aborted);
         };
-        var load = new Load
-        {
-            Id = new(1),
-            Breach = "Hangs",
-            Blob = RangeServer.Version,
-            State = LoadState.Ingesting,
-            Settings = LoadStart.NewSettings(new IngestOptions { DedupeCap = 1_000 }),
-            Checkpoint = new LoadCheckpoint(),
-            StartedAt = DateTimeOffset.UnixEpoch,
-        };
-        var extraction = new AccountExtractor(await server.OpenAsync(), null, load, new DedupeSet(load.Settings.DedupeCap));
+        var load = StatusSamples.NewLoad(1, LoadState.Ingesting, DateTimeOffset.UnixEpoch);
+        var extraction = new AccountExtractor(await server.OpenAsync(), null, load, new DedupeSet(cap: 1_000));
         extraction.Start();
         await hangs.Task.WaitAsync(Soon);
 

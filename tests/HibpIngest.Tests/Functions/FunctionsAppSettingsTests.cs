@@ -38,12 +38,8 @@ public sealed class FunctionsAppSettingsTests
 
     private static PipelineSettings Read(params (string Name, string? Value)[] variables)
     {
-        var environment = new Dictionary<string,
-            string?>
-        { ["HIBP_STORAGE"] = "account", ["HIBP_DATABASE"] = "file.db", ["HIBP_MAIL"] = "pickup:mail" };
-        foreach (var (name, value) in variables)
-            environment[name] = value;
+        (string Name, string? Value)[] usual = [("HIBP_STORAGE", "account"), ("HIBP_DATABASE", "file.db"), ("HIBP_MAIL", "pickup:mail")];
         return FunctionsAppSettings.ReadPipeline(
-            environment.Where(one => one.Value is not null).ToDictionary(one => one.Key, one => one.Value));
+            variables.Concat(usual).DistinctBy(one => one.Name).Where(one => one.Value is not null).ToDictionary());
     }
 }

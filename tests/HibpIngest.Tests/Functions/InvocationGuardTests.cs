@@ -1,19 +1,19 @@
+using System.Collections.Immutable;
 using HibpIngest.Functions;
 using HibpIngest.Hosting;
 using Microsoft.Azure.Functions.Worker;
-using Microsoft.Extensions.Hosting;
-using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Hosting.Internal;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Functions;
 
-/// <summary>Tests the failures that invocations of a Functions app report, and what its shutdown waits for.</summary>
 public sealed class InvocationGuardTests
 {
     private const string Address = "somebody@example.com";
 
     private readonly CollectingLogger _log = new();
     private readonly SettingsErrors _settings = new();
-    private readonly Lifetime _lifetime = new();
+    private readonly ApplicationLifetime _lifetime = new(NullLogger<ApplicationLifetime>.Instance);
 
     public static TheoryData<Exception, string> Thrown => new()
     {
@@ -66,7 +66,7 @@ public sealed class InvocationGuardTests
             await end.Task;
         });
         Assert.False(token.IsCancellationRequested);
-        await _lifetime.Stopping.CancelAsync();
+        _lifetime.StopApplication();
         Assert.True(token.IsCancellationRequested);
         var stop = guard.StopAsync(CancellationToken.None);
         Assert.False(stop.IsCompleted);
@@ -75,29 +75,7 @@ public sealed class InvocationGuardTests
         await stop;
     }
 
-    private InvocationGuard Guard() => new(_settings, _lifetime, new Logger<InvocationGuard>(new LoggerFactory([new Provider(_log)])));
-
-    private sealed class Provider(ILogger log) : ILoggerProvider
-    {
-        public ILogger CreateLogger(string categoryName) => log;
-
-        public void Dispose()
-        {
-        }
-    }
-
-    private sealed class Lifetime : IHostApplicationLifetime
-    {
-        public CancellationTokenSource Stopping { get; } = new();
-
-        public CancellationToken ApplicationStarted => CancellationToken.None;
-
-        public CancellationToken ApplicationStopping => Stopping.Token;
-
-        public CancellationToken ApplicationStopped => CancellationToken.None;
-
-        public void StopApplication() => Stopping.Cancel();
-    }
+    private InvocationGuard Guard() => new(_settings, _lifetime, _log.For<InvocationGuard>());
 
     private sealed class Context(string function) : FunctionContext
     {
@@ -130,11 +108,11 @@ public sealed class InvocationGuardTests
 
         public override string EntryPoint => "";
 
-        public override System.Collections.Immutable.ImmutableArray<FunctionParameter> Parameters => [];
+        public override ImmutableArray<FunctionParameter> Parameters => [];
 
-        public override System.Collections.Immutable.IImmutableDictionary<string, BindingMetadata> InputBindings =>
-            System.Collections.Immutable.ImmutableDictionary<string, BindingMetadata>.Empty;
+        public override IImmutableDictionary<string, BindingMetadata> InputBindings =>
+            ImmutableDictionary<string, BindingMetadata>.Empty;
 
-        public override System.Collections.Immutable.IImmutableDictionary<string, BindingMetadata> OutputBindings => InputBindings;
+        public override IImmutableDictionary<string, BindingMetadata> OutputBindings => InputBindings;
     }
 }

@@ -3,7 +3,6 @@ using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Hosts;
 
-/// <summary>Tests what a host logs and remembers about unavailable stores.</summary>
 public sealed class StoreHealthTests
 {
     private static readonly TimeSpan Pause = TimeSpan.FromSeconds(10);

@@ -1,6 +1,5 @@
 namespace HibpIngest.Tests.Layout;
 
-/// <summary>Tests code style that no analyzer checks.</summary>
 public sealed class CodeStyleTests
 {
     private const int MaxColumns = 140;

@@ -15,18 +15,21 @@ using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Upsert;
 using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql;
+using HibpIngest.Tests.Documents;
 
 namespace HibpIngest.Tests.Layout;
 
-/// <summary>
-/// Tests the architecture: allowed project references, number and size of the ports, and what the fast tests must not
-/// start.
-/// </summary>
 public sealed partial class LayoutTests
 {
     private const int MaxPorts = 43;
     private const int MaxMembersOfAPort = 20;
     private const int MaxConstructorParameters = 7;
+
+    private const string TopLevelType =
+        @"^(public|internal) ((static|sealed|abstract|readonly|partial|ref) )*(class|record struct|record|struct|interface|enum) "
+        + @"(?<found>\w+)";
+
+    private const string DeclaredProperty = @"(?<found>\b[A-Z]\w+) (\{ (get|set|init)|=> )|(?<=\w[?>]? )(?<found>[A-Z]\w+)[,)]";
 
     private static readonly Dictionary<string, string[]> References = new()
     {
@@ -113,7 +116,7 @@ public sealed partial class LayoutTests
             var root = file.Project == "HibpIngest.Core" ? "HibpIngest" : file.Project;
             var expected = string.Join('.', file.Path.Split('/')[..^1].Prepend(root));
             Assert.All(
-                NamespaceLine().Matches(file.Code), line => Assert.Equal((file.Path, expected), (file.Path, line.Groups["name"].Value)));
+                Patterns.Find(file.Code, @"^namespace (?<found>[\w.]+);"), name => Assert.Equal((file.Path, expected), (file.Path, name)));
         });
 
     [Fact]
@@ -124,13 +127,13 @@ public sealed partial class LayoutTests
             // The composition (XServices.cs, Program.cs) uses every folder, and no folder uses it.
             var files = SourceFiles(project).Where(file => file.Folder.Length > 0 || !CompositionFile().IsMatch(file.Path)).ToList();
             var folders = files
-                .SelectMany(file => TopLevelType().Matches(file.Code).Select(type => (type.Groups["name"].Value, file.Folder)))
-                .ToLookup(type => type.Value, type => type.Folder);
+                .SelectMany(file => Patterns.Find(file.Code, TopLevelType).Select(type => (Name: type, file.Folder)))
+                .ToLookup(type => type.Name, type => type.Folder);
             var dependencies =
                 from file in files
                 // Not members of other types, and not properties that are named after a type.
-                let members = DeclaredProperty().Matches(file.Code).Select(member => member.Groups["name"].Value).ToHashSet()
-                from word in FreeWord().Matches(file.Code).Select(word => word.Value).Distinct()
+                let members = Patterns.Find(file.Code, DeclaredProperty).ToHashSet()
+                from word in Patterns.Find(file.Code, @"(?<![.\w])[A-Z]\w+").Distinct()
                 where folders.Contains(word) && !folders[word].Contains(file.Folder) && !members.Contains(word)
                 from folder in folders[word]
                 group $"{file.Path} uses {word}" by (From: file.Folder, To: folder) into edge
@@ -231,23 +234,8 @@ public sealed partial class LayoutTests
         let parts = path.Split('/')
         select (project, path, parts.Length == 1 ? "" : parts[0], CommentOrText().Replace(File.ReadAllText(file), ""));
 
-    [GeneratedRegex(@"^namespace (?<name>[\w.]+);", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex NamespaceLine();
-
     [GeneratedRegex(@"^(\w+Services|Program)\.cs$", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex CompositionFile();
-
-    [GeneratedRegex(
-        @"^(?:public|internal) (?:(?:static|sealed|abstract|readonly|partial|ref) )*(?:class|record struct|record|struct|interface|enum) "
-        + @"(?<name>\w+)", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
-    private static partial Regex TopLevelType();
-
-    [GeneratedRegex(
-        @"(?<name>\b[A-Z]\w+) (?:\{ (?:get|set|init)|=> )|(?<=\w[?>]? )(?<name>[A-Z]\w+)[,)]", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex DeclaredProperty();
-
-    [GeneratedRegex(@"(?<![.\w])[A-Z]\w+", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex FreeWord();
 
     [GeneratedRegex(@"//[^\n]*|""(?:[^""\\\n]|\\.)*""", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex CommentOrText();

@@ -3,7 +3,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>Tests when the catalogue in memory is revalidated, and its behaviour while blobs are unavailable.</summary>
 public sealed class CatalogueReaderTests
 {
     private static readonly CancellationToken None = CancellationToken.None;

@@ -3,7 +3,6 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 
-/// <summary>Tests which breaches an account's marks resolve to.</summary>
 public sealed class CatalogueSnapshotTests
 {
     private readonly MemoryCatalogue _blobs = new();

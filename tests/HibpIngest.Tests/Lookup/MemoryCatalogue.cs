@@ -10,16 +10,13 @@ internal sealed class MemoryCatalogue : ICatalogueBlobs
     private int _version;
     private int _reads;
 
-    /// <summary>Reads of ids.json.</summary>
     public int Reads => Volatile.Read(ref _reads);
 
-    /// <summary>True if every read fails.</summary>
     public bool IsDown { get; set; }
 
     /// <summary>Every read waits for this task.</summary>
     public Task Gate { get; set; } = Task.CompletedTask;
 
-    /// <summary>Called at the beginning of each read.</summary>
     public Action? OnRead { get; set; }
 
     /// <summary>Writes the visible breaches and the current marks; the two may differ, as while a change is being published.</summary>

@@ -4,7 +4,6 @@ using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Rebuild;
 
-/// <summary>Tests the transactions that a merge of loads writes into a layout.</summary>
 public sealed class MergedTransactionsTests
 {
     private const int Loads = 5;

@@ -9,7 +9,6 @@ using OpenTelemetry.Trace;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests that Application Insights receives all spans and log lines of a process, and nothing else.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ApplicationInsightsTests
 {

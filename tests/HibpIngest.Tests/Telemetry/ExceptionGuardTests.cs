@@ -4,7 +4,6 @@ using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests that telemetry exports neither exception messages nor log lines of other libraries.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class ExceptionGuardTests
 {

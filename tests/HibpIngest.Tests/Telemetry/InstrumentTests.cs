@@ -6,7 +6,6 @@ using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Tests.Telemetry;
 
-/// <summary>Tests that each instrument is documented, and costs nothing without a listener.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class InstrumentTests
 {

@@ -3,7 +3,6 @@ using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Tests.Upsert;
 
-/// <summary>Tests a slice's transactions in several layouts.</summary>
 public sealed class SliceBuffersTests
 {
     private const int Rows = 10_000;

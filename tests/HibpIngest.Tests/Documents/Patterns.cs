@@ -1,0 +1,12 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Text.RegularExpressions;
+
+namespace HibpIngest.Tests.Documents;
+
+internal static class Patterns
+{
+    /// <summary>Returns each match of a pattern: its group "found", or all of it if there is no such group.</summary>
+    public static IEnumerable<string> Find(string text, [StringSyntax(StringSyntaxAttribute.Regex)] string pattern) =>
+        Regex.Matches(text, pattern, RegexOptions.ExplicitCapture | RegexOptions.Multiline, TimeSpan.FromSeconds(1))
+            .Select(match => match.Groups["found"] is { Success: true } found ? found.Value : match.Value);
+}
