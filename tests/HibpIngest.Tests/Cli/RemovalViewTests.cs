@@ -51,7 +51,8 @@ public sealed class RemovalViewTests
             "Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", text, StringComparison.Ordinal);
         Assert.Contains(" removing ", text, StringComparison.Ordinal);
         var document = HibpIngest.Cli.Output.Documents.Of(picture, Now, 10);
-        Assert.True(Assert.Single(document.Removals).Running && Assert.Single(document.Loads).Removing);
+        Assert.True(Assert.Single(document.Removals).Running);
+        Assert.True(Assert.Single(document.Loads).Removing);
         // Regardless of when it was loaded.
         Assert.Single(picture.Recent(Now, newest: 0).Loads);
 

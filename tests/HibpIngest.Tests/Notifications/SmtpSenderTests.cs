@@ -579,7 +579,7 @@ public sealed class SmtpSenderTests
     /// <summary>Asserts that the error contains no address, no password and nothing else from the server.</summary>
     private static void AssertRevealsNothing(Exception refusal)
     {
-        for (Exception? e = refusal; e is not null; e = e.InnerException)
+        for (var e = refusal; e is not null; e = e.InnerException)
             Assert.DoesNotContain(Words, word => e.Message.Contains(word, StringComparison.OrdinalIgnoreCase));
     }
 }
