@@ -1,4 +1,4 @@
-namespace HibpIngest.Cli.Session;
+namespace HibpIngest.Cli.Output;
 
 internal static class EnumNames
 {
