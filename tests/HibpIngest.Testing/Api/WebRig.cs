@@ -1,4 +1,7 @@
+using System.IO.Compression;
 using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using HibpIngest.Api.Pages;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;
@@ -17,14 +20,13 @@ internal sealed class WebRig : IAsyncDisposable
 {
     private readonly WebServer _server;
 
-    private WebRig(WebServer server)
+    private WebRig(WebServer server, string? thumbprint)
     {
         _server = server;
         // Tests see redirects and cookies as they are.
-        Client = new HttpClient(new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false })
-        {
-            BaseAddress = new Uri(server.Addresses[0]),
-        };
+        var handler = new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false };
+        handler.SslOptions.RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == thumbprint;
+        Client = new HttpClient(handler) { BaseAddress = new Uri(server.Addresses[0]) };
     }
 
     /// <summary>Headers that reveal a proxy, one of each kind.</summary>
@@ -46,8 +48,10 @@ internal sealed class WebRig : IAsyncDisposable
     public static async Task<WebRig> StartAsync(
         string connection, bool isOpen = false, Action<WebOptions>? configure = null, ILoggerFactory? logs = null,
         TimeProvider? time = null, Action<IServiceCollection>? replaceServices = null, PasswordOptions? passwords = null,
-        string? dns = null)
+        string? dns = null, bool isHttps = false)
     {
+        using var folder = new TemporaryFolder();
+        using var certificate = isHttps ? SmtpTestServer.CreateCertificate() : null;
         // The access log is on only in its own tests, so that other tests' stores stay unchanged.
         var web = new WebOptions { AccessLog = false };
         configure?.Invoke(web);
@@ -55,7 +59,9 @@ internal sealed class WebRig : IAsyncDisposable
         var server = await WebServer.StartAsync(
             new WebServerOptions
             {
-                Urls = ["http://127.0.0.1:0"],
+                Urls = [isHttps ? "https://127.0.0.1:0" : "http://127.0.0.1:0"],
+                CertificateFile = certificate is null ? null : folder.Write(
+                    "api.pem", $"{certificate.ExportCertificatePem()}\n{certificate.GetECDsaPrivateKey()!.ExportPkcs8PrivateKeyPem()}"),
                 IsOpen = isOpen,
                 Address = "https://api.example",
                 Web = web,
@@ -68,7 +74,7 @@ internal sealed class WebRig : IAsyncDisposable
                 replaceServices?.Invoke(services);
             },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
-        return new WebRig(server);
+        return new WebRig(server, certificate?.Thumbprint);
     }
 
     public async Task<string> AddKeyAsync(
@@ -99,6 +105,11 @@ internal sealed class WebRig : IAsyncDisposable
     public Task<WebReply> PostAsync(string path, HttpContent content, params (string Name, string Value)[] headers) =>
         SendAsync("POST", path, content, key: null, "test", headers);
 
+    /// <summary>Returns the header for searches, with the ticket of the home page.</summary>
+    public async Task<(string Name, string Value)> GetTicketAsync(params (string Name, string Value)[] headers) => (
+        SearchEndpoints.TicketHeader,
+        (await GetAsync("/", headers: headers)).Text.Split("<meta name=\"ticket\" content=\"")[1].Split('"')[0]);
+
     /// <summary>Posts a form, as a browser does.</summary>
     /// <param name="form">Encoded.</param>
     public async Task<WebReply> PostFormAsync(string path, string form, params (string Name, string Value)[] headers)
@@ -107,7 +118,7 @@ internal sealed class WebRig : IAsyncDisposable
         return await PostAsync(path, content, headers);
     }
 
-    private async Task<WebReply> SendAsync(
+    public async Task<WebReply> SendAsync(
         string method, string path, HttpContent? content, string? key, string? agent, (string Name, string Value)[] headers)
     {
         var uri = new Uri(Address.AbsoluteUri.TrimEnd('/') + path, KeepPathAsWritten);
@@ -122,11 +133,7 @@ internal sealed class WebRig : IAsyncDisposable
         foreach (var (name, value) in headers)
             request.Headers.TryAddWithoutValidation(name, value);
         using var response = await Client.SendAsync(request);
-        return new WebReply(
-            (int)response.StatusCode,
-            response.Headers.Concat(response.Content.Headers).ToDictionary(
-                header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
-            await response.Content.ReadAsByteArrayAsync());
+        return await WebReply.ReadAsync(response);
     }
 
     public async ValueTask DisposeAsync()
@@ -143,7 +150,23 @@ internal sealed class WebRig : IAsyncDisposable
 
 internal sealed record WebReply(int Status, IReadOnlyDictionary<string, string> Headers, byte[] Body)
 {
+    public static async Task<WebReply> ReadAsync(HttpResponseMessage response) => new(
+        (int)response.StatusCode,
+        response.Headers.Concat(response.Content.Headers).ToDictionary(
+            header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
+        await response.Content.ReadAsByteArrayAsync());
+
     public string Text => Encoding.UTF8.GetString(Body);
+
+    /// <summary>The text of a gzip body.</summary>
+    public string Unzipped
+    {
+        get
+        {
+            using var reader = new StreamReader(new GZipStream(new MemoryStream(Body), CompressionMode.Decompress));
+            return reader.ReadToEnd();
+        }
+    }
 
     public JsonElement Json => JsonElement.Parse(Body);
 

@@ -69,6 +69,34 @@ internal sealed partial class PeopleRig : IAsyncDisposable
         await PipelineRig.RunToEndAsync(Context);
     }
 
+    /// <summary>Uploads a breach, and processes every message.</summary>
+    public async Task DropAsync(string name, params string[] accounts)
+    {
+        await Pipeline.DropAsync($"{name}.zip", PipelineRig.Zip(("list.txt", string.Join('\n', accounts))));
+        await RunToEndAsync();
+    }
+
+    /// <summary>Posts a form, and returns the page, which must have this title and not be cached.</summary>
+    public static async Task<string> PostAsync(
+        WebRig web, string path, string form, string title, params (string Name, string Value)[] headers)
+    {
+        var reply = await web.PostFormAsync(path, form, headers);
+        Assert.True(reply.Status == 200, $"{path}: {reply}");
+        Assert.Equal("no-store", reply.Header("Cache-Control"));
+        Assert.Contains($"<h1>{title}</h1>", reply.Text, StringComparison.Ordinal);
+        return reply.Text;
+    }
+
+    /// <summary>Posts a form, and processes every message.</summary>
+    public async Task SubmitAsync(WebRig web, string path, string form, string title)
+    {
+        await PostAsync(web, path, form, title);
+        await RunToEndAsync();
+    }
+
+    public async Task<IReadOnlyList<Subscription>> SubscribersAsync() =>
+        await Context.Database.ListSubscribersAsync(CancellationToken.None).ToListAsync(CancellationToken.None);
+
     public Task HandleAsync(PersonCommand command) =>
         Context.Get<HandleCommand>().RunAsync(CommandMessage.Of(command, Sealer), CancellationToken.None);
 

@@ -11,15 +11,20 @@ internal class PortProxy<T> : DispatchProxy
     private bool _beforeAny;
     private Action? _after;
     private Func<object?, object?>? _wrap;
+    private Func<string, object?, object?>? _change;
 
     /// <param name="before">Called before each call that returns a task.</param>
     /// <param name="after">Called when that task has ended, before its result is returned.</param>
     /// <param name="wrap">Replaces the result of any other call.</param>
-    public static T Create(T port, Func<string, Task> before, Action? after = null, Func<object?, object?>? wrap = null)
+    /// <param name="change">Replaces the result of a call that returns a task with one.</param>
+    public static T Create(
+        T port, Func<string, Task> before, Action? after = null, Func<object?, object?>? wrap = null,
+        Func<string, object?, object?>? change = null)
     {
         var made = Create<T, PortProxy<T>>();
         var proxy = (PortProxy<T>)(object)made;
-        (proxy._port, proxy._before, proxy._after, proxy._wrap) = (port, (method, _) => before(method), after, wrap);
+        (proxy._port, proxy._before, proxy._after, proxy._wrap, proxy._change)
+            = (port, (method, _) => before(method), after, wrap, change);
         return made;
     }
 
@@ -61,6 +66,6 @@ internal class PortProxy<T> : DispatchProxy
         await _before(method.Name, args ?? []);
         var result = await (Task<TResult>)method.Invoke(_port, args)!;
         _after?.Invoke();
-        return result;
+        return _change is null ? result : (TResult)_change(method.Name, result)!;
     }
 }

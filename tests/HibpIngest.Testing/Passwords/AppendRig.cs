@@ -15,17 +15,19 @@ internal sealed class AppendRig
     private readonly PasswordRig _rig;
     private readonly Dictionary<(HashMode Mode, string Hash), long> _counts = [];
 
-    private AppendRig(PasswordRig rig) => _rig = rig;
+    private readonly IReadOnlyList<HashMode> _modes;
+
+    private AppendRig(PasswordRig rig, IReadOnlyList<HashMode> modes) => (_rig, _modes) = (rig, modes);
 
     /// <summary>Imports lines in both modes, and serves them from packs.</summary>
     /// <param name="lines">SHA-1 lines; the NTLM lines are the same without 8 of their digits.</param>
     public static async Task<AppendRig> StartAsync(
         PasswordRig rig, IReadOnlyList<string> lines, IReadOnlyList<HashMode>? modes = null)
     {
-        var rows = new AppendRig(rig);
-        foreach (var mode in modes ?? HashModes.All)
+        var rows = new AppendRig(rig, modes ?? HashModes.All);
+        foreach (var mode in rows._modes)
         {
-            var ofMode = lines.Select(line => mode == HashMode.Sha1 ? line : line[..5] + line[13..]).ToList();
+            var ofMode = (mode == HashMode.Sha1 ? lines : Ntlm(lines)).ToList();
             await rig.ImportAsync(ofMode, mode, "one", [PasswordBackend.Pack]);
             foreach (var line in ofMode)
                 rows.Count(mode, line.Split(':')[0], long.Parse(line.Split(':')[1], System.Globalization.CultureInfo.InvariantCulture));
@@ -47,6 +49,9 @@ internal sealed class AppendRig
     public static string[] Lines(Random random, params int[] prefixes) =>
         [.. prefixes.SelectMany(prefix => Enumerable.Range(0, 20).Select(
             _ => $"{HashModes.PrefixText(prefix)}{random.GetHexString(35)}:{random.Next(1, 100_000)}"))];
+
+    /// <summary>Returns NTLM lines of the same ranges as SHA-1 lines.</summary>
+    public static IEnumerable<string> Ntlm(IEnumerable<string> lines) => lines.Select(line => line[..5] + line[13..]);
 
     public IEnumerable<string> Expect(HashMode mode, int prefix)
     {
@@ -99,6 +104,14 @@ internal sealed class AppendRig
         return transaction;
     }
 
+    /// <summary>Sends a transaction, and processes messages until none is left.</summary>
+    public async Task<AppendTransaction> AppendAsync(Random random, IReadOnlyList<int> prefixes, int rows)
+    {
+        var transaction = await SendAsync(random, prefixes, rows);
+        await WorkAsync();
+        return transaction;
+    }
+
     public async Task<IReadOnlyList<string>> ClaimAsync()
     {
         var bodies = new List<string>();
@@ -126,6 +139,22 @@ internal sealed class AppendRig
 
     public async Task<AppendTransaction?> FindAsync(AppendTransaction transaction) =>
         await _rig.Appends.FindAsync(transaction.Submitter, transaction.Id, CancellationToken.None);
+
+    /// <summary>
+    /// Asserts that each range of the imported modes, as a server returns it, has the imported rows and those of each transaction once.
+    /// An empty range must be empty.
+    /// </summary>
+    /// <param name="stores">Null: those that were appended to.</param>
+    public async Task AssertServedAsync(PasswordStores? stores = null)
+    {
+        const int Empty = 0x00002;
+        using var ranges = (stores ?? _rig.Stores).OpenRanges();
+        foreach (var (mode, prefix) in Ranges().Append((HashMode.Sha1, Empty)).Distinct().Where(one => _modes.Contains(one.Item1)))
+        {
+            var expected = Expect(mode, prefix).DefaultIfEmpty(Encoding.ASCII.GetString(RangeText.OfNothing(mode).Span));
+            Assert.Equal((mode, prefix, string.Join("\r\n", expected)), (mode, prefix, await ranges.ReadTextAsync(mode, prefix)));
+        }
+    }
 
     private void Count(HashMode mode, string hash, long count) =>
         _counts[(mode, hash)] = HashCount.AddSaturating(_counts.GetValueOrDefault((mode, hash)), count);

@@ -30,6 +30,28 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 
     public Func<string, int, int>? OnAppend { get; init; }
 
+    /// <summary>Returns false if the simulated process ended during the work.</summary>
+    public static async Task<bool> IsCompletedAsync(Func<Task> work)
+    {
+        try
+        {
+            await work();
+            return true;
+        }
+        catch (Exception e) when (e is ProcessEndedException or AggregateException)
+        {
+            return false;
+        }
+    }
+
+    /// <summary>Returns a hook that runs work at the Nth call of an operation on a blob whose name ends with this text.</summary>
+    public static Func<string, string, Task> OnceAt(string operation, string end, Func<Task> work, int number = 1)
+    {
+        var calls = 0;
+        return (called, name) => called == operation && name.EndsWith(end, StringComparison.Ordinal)
+            && Interlocked.Increment(ref calls) == number ? work() : Task.CompletedTask;
+    }
+
     public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     public void Release() => _held?.SetResult();

@@ -57,11 +57,24 @@ internal sealed class PasswordRig : IDisposable
 
     public async Task<ReleaseKey> KeyAsync(string release) => (await Releases.FindAsync(release, CancellationToken.None))!.Key;
 
-    /// <summary>Repacks the served release as 'repacked', and serves that.</summary>
-    public Task<RepackedPasswords> RepackAsync() =>
-        new RepackPasswords(Stores, Releases, Appends, TimeProvider.System).RunAsync(
-            "repacked", Folder, (release, token) => Releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null,
+    /// <summary>Returns the name of the first blob of any release that ends with this text.</summary>
+    public async Task<string> FindNameAsync(string end) => await Stores.Blobs.ListAsync("releases/", CancellationToken.None)
+        .FirstAsync(name => name.EndsWith(end, StringComparison.Ordinal), CancellationToken.None);
+
+    /// <summary>Repacks the served release, and serves the result.</summary>
+    /// <param name="name">The new release; null: named by the date.</param>
+    /// <param name="stores">Null: the rig's own.</param>
+    public Task<RepackedPasswords> RepackAsync(string? name = "repacked", PasswordStores? stores = null)
+    {
+        var releases = ReleasesOf(stores ?? Stores);
+        return new RepackPasswords(stores ?? Stores, releases, Appends, TimeProvider.System).RunAsync(
+            name, Folder, (release, token) => releases.SwitchAsync(PasswordBackend.Pack, release, token), null, null,
             CancellationToken.None);
+    }
+
+    /// <summary>Copies a release to a replica; returns the number of copied hashes.</summary>
+    public Task<long> CopyAsync(PasswordReplica replica, string release = "one", TimeProvider? time = null) =>
+        new ReplicatePasswords(Stores, Releases, time ?? TimeProvider.System).RunAsync(replica, release, null, CancellationToken.None);
 
     public void Dispose()
     {
