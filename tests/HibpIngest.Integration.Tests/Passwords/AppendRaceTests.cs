@@ -1,9 +1,6 @@
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
-using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
-using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -23,14 +20,17 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         var lines = AppendRig.Lines(random, 0x00000, 0x00001);
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
-        var watched = new FaultyBlobs(rig.Stores.Blobs) { Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)) };
+        var watched = new FaultyBlobs(rig.Stores.Blobs)
+        {
+            Before = FaultyBlobs.OnceAt("Write", "/release.json", () => appends.AppendAsync(random, [0x00000], rows: 3)),
+        };
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(
-            Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
+            AppendRig.Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
         Assert.Contains("were appended to release one", error.Message, StringComparison.Ordinal);
         Assert.Equal(HashMode.Sha1, Assert.Single((await rig.Releases.FindAsync("one", None))!.Parts).Mode);
         // Without a name, the same command makes a new release.
-        Assert.NotEqual("one", (await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
+        Assert.NotEqual("one", (await rig.ImportAsync(AppendRig.Ntlm(lines), HashMode.Ntlm, null, [PasswordBackend.Pack])).Release);
     }
 
     [Fact]
@@ -43,10 +43,10 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var appends = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
         var worker = drops.Open(new FaultyBlobs(rig.Stores.Blobs)
         {
-            Before = OnceAt("Write", "/release.json", () => AppendAsync(appends, random)),
+            Before = FaultyBlobs.OnceAt("Write", "/release.json", () => appends.AppendAsync(random, [0x00000], rows: 3)),
         });
         var file = await drops.DropAsync(
-            "one/ntlm.txt", Encoding.ASCII.GetBytes(string.Join('\n', Ntlm(lines).Order(StringComparer.Ordinal))));
+            "one/ntlm.txt", Encoding.ASCII.GetBytes(string.Join('\n', AppendRig.Ntlm(lines).Order(StringComparer.Ordinal))));
         await worker.PlanAsync(file);
         await worker.FinishAsync();
 
@@ -71,19 +71,19 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         // Nothing of it is written yet, but a mode added now would miss it.
         await appends.NewHandler().RunAsync(ntlm, None);
         await Assert.ThrowsAsync<NotPossibleException>(
-            () => rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]));
+            () => rig.ImportAsync(AppendRig.Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]));
 
         using var other = await PasswordRig.StartAsync();
         var late = await AppendRig.StartAsync(other, lines, [HashMode.Sha1]);
         var warm = late.NewHandler();
         await late.SendAsync(random, [0x00000], rows: 3);
         await warm.RunAsync(Assert.Single(await late.ClaimAsync()), None);
-        await other.ImportAsync(Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
+        await other.ImportAsync(AppendRig.Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack]);
         await other.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         foreach (var part in await late.ClaimAsync())
             await warm.RunAsync(part, None);
-        using var ranges = Open(other.Stores);
-        var rows = (await TextAsync(ranges, HashMode.Ntlm, 0x00000)).Split("\r\n");
+        using var ranges = other.Stores.OpenRanges();
+        var rows = (await ranges.ReadTextAsync(HashMode.Ntlm, 0x00000)).Split("\r\n");
         Assert.NotEmpty(late.Expect(HashMode.Ntlm, 0x00000));
         Assert.All(late.Expect(HashMode.Ntlm, 0x00000), row => Assert.Contains(row, rows));
     }
@@ -94,8 +94,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
-        await appends.SendAsync(random, [0x00000, 0x00001], rows: 20);
-        await appends.WorkAsync();
+        await appends.AppendAsync(random, [0x00000, 0x00001], rows: 20);
         var time = new TestClock();
         time.Advance(TimeSpan.FromHours(2));
         // The first range's list of ids is full, the second's has room for one; none of them is sent again.
@@ -112,7 +111,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var slow = appends.NewHandler(
             new FaultyBlobs(rig.Stores.Blobs)
             {
-                Before = OnceAt("Read", "/overlay/sha1/00001", async () =>
+                Before = FaultyBlobs.OnceAt("Read", "/overlay/sha1/00001", async () =>
                 {
                     await isForgotten.Task;
                     await appends.SendAsync(random, [0x00001], rows: 1);
@@ -121,7 +120,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
                     // Killed before it records that the part is done.
                     var crashing = new FaultyBlobs(rig.Stores.Blobs)
                     {
-                        Before = (operation, _) => operation == "Append" ? throw new ProcessEndedException() : Task.CompletedTask,
+                        Before = FaultyBlobs.OnceAt("Append", "", () => throw new ProcessEndedException()),
                     };
                     await Assert.ThrowsAsync<ProcessEndedException>(() => appends.NewHandler(crashing, time).RunAsync(again, None));
                 }),
@@ -136,8 +135,8 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await slow.RunAsync(both, None);
         await appends.NewHandler(time: time).RunAsync(again, None);
 
-        using var ranges = Open(rig.Stores);
-        Assert.Equal(string.Join("\r\n", appends.Expect(HashMode.Sha1, 0x00001)), await TextAsync(ranges, HashMode.Sha1, 0x00001));
+        using var ranges = rig.Stores.OpenRanges();
+        Assert.Equal(string.Join("\r\n", appends.Expect(HashMode.Sha1, 0x00001)), await ranges.ReadTextAsync(HashMode.Sha1, 0x00001));
     }
 
     [Fact]
@@ -149,7 +148,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var appends = await AppendRig.StartAsync(rig, lines);
         // Begun on a release that is deleted before any of it is added.
         await rig.ImportAsync(lines, HashMode.Sha1, "two", [PasswordBackend.Pack]);
-        await rig.ImportAsync(Ntlm(lines), HashMode.Ntlm, "two", [PasswordBackend.Pack]);
+        await rig.ImportAsync(AppendRig.Ntlm(lines), HashMode.Ntlm, "two", [PasswordBackend.Pack]);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "two", None);
         var sent = await appends.SendAsync(random, [0x00000], rows: 3);
         var body = Assert.Single(await appends.ClaimAsync());
@@ -158,34 +157,17 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await rig.Releases.DeleteAsync("two", None);
         // There must be something to repack.
-        await appends.SendAsync(random, [0x00001], rows: 3);
-        await appends.WorkAsync();
+        await appends.AppendAsync(random, [0x00001], rows: 3);
 
         // Its message is redelivered; after it has checked that no repack holds the release, one begins and ends.
         var handler = appends.NewHandler(new FaultyBlobs(rig.Stores.Blobs)
         {
-            After = OnceAt("Read", PasswordNames.Current, () => rig.RepackAsync(), number: 2),
+            After = FaultyBlobs.OnceAt("Read", PasswordNames.Current, () => rig.RepackAsync(), number: 2),
         });
         await handler.RunAsync(body, None);
         await appends.WorkAsync();
         Assert.Equal(AppendState.Done, (await appends.FindAsync(sent))!.State);
-        using var ranges = Open(rig.Stores);
-        foreach (var (mode, prefix) in appends.Ranges())
-            Assert.Equal(string.Join("\r\n", appends.Expect(mode, prefix)), await TextAsync(ranges, mode, prefix));
-    }
-
-    /// <summary>Runs work at the Nth call of an operation, by default the first.</summary>
-    private static Func<string, string, Task> OnceAt(string operation, string end, Func<Task> work, int number = 1)
-    {
-        var calls = 0;
-        return (called, name) => called == operation && name.EndsWith(end, StringComparison.Ordinal)
-            && Interlocked.Increment(ref calls) == number ? work() : Task.CompletedTask;
-    }
-
-    private static async Task AppendAsync(AppendRig appends, Random random)
-    {
-        await appends.SendAsync(random, [0x00000], rows: 3);
-        await appends.WorkAsync();
+        await appends.AssertServedAsync();
     }
 
     /// <summary>Fills a range's list with this many ids of finished transactions.</summary>
@@ -194,21 +176,9 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         var applied = new AppliedTransactions("");
         for (var i = 0; i < count; i++)
             applied = applied.With(Guid.NewGuid());
-        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/", None))
-        {
-            if (!name.EndsWith(end, StringComparison.Ordinal))
-                continue;
-            var blob = await rig.Stores.Blobs.ReadAsync(name, null, None);
-            await rig.Stores.Blobs.WriteAsync(
-                name, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.AnyVersion, None);
-        }
+        var name = await rig.FindNameAsync(end);
+        var blob = await rig.Stores.Blobs.ReadAsync(name, null, None);
+        await rig.Stores.Blobs.WriteAsync(
+            name, PasswordContent.Range(blob!.Bytes) with { Note = applied.Text }, IPasswordBlobs.AnyVersion, None);
     }
-
-    private static PasswordRanges Open(PasswordStores stores) =>
-        new(stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
-
-    private static async Task<string> TextAsync(PasswordRanges ranges, HashMode mode, int prefix) =>
-        Encoding.ASCII.GetString((await ranges.FindAsync(mode, prefix, None))!.For(acceptsGzip: false).Bytes.Span);
-
-    private static IEnumerable<string> Ntlm(IEnumerable<string> lines) => lines.Select(line => line[..5] + line[13..]);
 }

@@ -1,7 +1,5 @@
-using System.IO.Compression;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
-using HibpIngest.Passwords.Serving;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -21,8 +19,8 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     public async Task File_with_a_control_character_in_its_name_is_refused_and_the_others_are_imported()
     {
         using var rig = await DropRig.StartAsync();
-        await rig.DropAsync("good/hashes.txt", Encoding.UTF8.GetBytes(string.Join('\n', Few)));
-        await rig.DropAsync("good\u0001/hashes.txt", Encoding.UTF8.GetBytes(string.Join('\n', Few)));
+        await rig.DropAsync("good/hashes.txt", Bytes(Few));
+        await rig.DropAsync("good\u0001/hashes.txt", Bytes(Few));
         var worker = rig.Open();
         await worker.SweepAsync();
         await worker.PumpAsync();
@@ -36,29 +34,12 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [Fact]
     public async Task Dropped_file_gives_the_same_packs_as_the_import_command()
     {
-        const int Seed = 42;
-        output.WriteLine($"seed {Seed}");
-        var random = new Random(Seed);
-        // As some tools sort: by text, with duplicate hashes, both cases, all kinds of line ends, byte order marks and blank lines.
-        var lines = Make(Seed, ["00000", "00FFF", "01000", "7ABCD", "FFFFF"], 4_000).Concat(Make(Seed + 1, ["80000"], 20_000))
-            .Order(StringComparer.Ordinal).ToList();
-        var expected = lines.ToDictionary(line => line.Split(':')[0], line => long.Parse(line.Split(':')[1]));
-        var text = new StringBuilder("\uFEFF");
-        foreach (var line in lines)
-        {
-            var copies = random.Next(20) == 0 ? 2 : 1;
-            for (var copy = 0; copy < copies; copy++)
-                text.Append(random.Next(2) == 0 ? line : line.ToLowerInvariant()).Append(random.Next(3) switch { 0 => "\r\n", _ => "\n" });
-            expected[line.Split(':')[0]] *= copies;
-            if (random.Next(50) == 0)
-                text.Append(random.Next(3) switch { 0 => "\uFEFF", 1 => "\r\n\n", _ => $"{line.Split(':')[0]}:0 \r" });
-        }
-        var bytes = Encoding.UTF8.GetBytes(text.ToString().TrimEnd());
+        string[] lines = [.. Make(42, ["00000", "00FFF", "01000", "7ABCD"], 4_000), .. Make(43, ["80000", "FFFFF"], 20_000)];
         using var rig = await DropRig.StartAsync();
         using var commands = new PasswordRig(await AzuriteFixture.NewAccountAsync());
-        await commands.ImportAsync([Encoding.UTF8.GetString(bytes)], HashMode.Sha1, "same", [PasswordBackend.Pack]);
+        await commands.ImportAsync(lines, HashMode.Sha1, "same", [PasswordBackend.Pack]);
 
-        await rig.DropAsync("same/hashes.txt", bytes);
+        await rig.DropAsync("same/hashes.txt", Bytes(lines));
         var worker = rig.Open();
         await worker.SweepAsync();
         Assert.Equal(5, (await rig.Queue.GetDepthAsync(None)).Messages); // groups with hashes only
@@ -77,7 +58,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
                 name.Replace($"/{key.Id}/", $"/{other.Id}/", StringComparison.Ordinal), null, None);
             Assert.True(made1!.Bytes.Span.SequenceEqual(made2!.Bytes.Span), name);
         }
-        await AssertIsAsync(rig, "same", expected.Where(one => one.Value > 0).Select(one => $"{one.Key}:{one.Value}"));
+        await rig.Stores.AssertReleaseIsAsync("same", lines);
         await AssertNothingLeftAsync(rig);
         Assert.Equal(new ServedRelease(PasswordBackend.Pack, "same"), (await rig.Releases.GetCurrentAsync(None))!.Served);
     }
@@ -98,19 +79,18 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
             var dropped = await rig.DropAsync("hashes.txt", file);
             var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var worker = rig.Open(watched);
-            try
+            var isCompleted = await FaultyBlobs.IsCompletedAsync(async () =>
             {
                 await worker.PlanAsync(dropped);
                 await worker.PumpAsync();
-                calls = watched.Calls; // calls of an undisturbed run
-            }
-            catch (Exception e) when (e is ProcessEndedException or AggregateException)
-            {
+            });
+            if (isCompleted)
+                calls = watched.Calls;
+            else
                 await rig.Open().FinishAsync();
-            }
             var release = Assert.Single(await rig.Releases.ListAsync(None));
             Assert.Equal(Few.Length, Assert.Single(release.Parts).Rows);
-            await AssertIsAsync(rig, release.Name, Few);
+            await rig.Stores.AssertReleaseIsAsync(release.Name, Few);
             Assert.Equal(new ServedRelease(PasswordBackend.Pack, release.Name), (await rig.Releases.GetCurrentAsync(None))!.Served);
             await AssertNothingLeftAsync(rig);
         }
@@ -134,14 +114,14 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         Assert.InRange(messages.Count, 5, 15);
         await Task.WhenAll(workers.SelectMany(worker => messages.Select(worker.ImportAsync)));
 
-        await AssertIsAsync(rig, "two", lines);
+        await rig.Stores.AssertReleaseIsAsync("two", lines);
         var part = Assert.Single((await rig.Releases.FindAsync("two", None))!.Parts);
         // All of them arrive too late.
         await Task.WhenAll(messages.Select(workers[0].ImportAsync));
         await workers[1].PlanAsync(dropped);
         await workers[0].FinishAsync();
         Assert.Equal(part, Assert.Single((await rig.Releases.FindAsync("two", None))!.Parts));
-        await AssertIsAsync(rig, "two", lines);
+        await rig.Stores.AssertReleaseIsAsync("two", lines);
         await AssertNothingLeftAsync(rig);
     }
 
@@ -167,7 +147,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await worker.PlanAsync(next);
         await worker.PumpAsync();
         var release = Assert.Single(await rig.Releases.ListAsync(None)).Name;
-        await AssertIsAsync(rig, release, lines);
+        await rig.Stores.AssertReleaseIsAsync(release, lines);
         await AssertNothingLeftAsync(rig);
 
         // A deleted file is not imported any more.
@@ -189,10 +169,8 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
     [InlineData("zeros", "hashes.txt", "the file contains no hash")]
     [InlineData("unsorted", "hashes.txt", "found some that are not")]
     [InlineData("unsorted late", "hashes.txt", "belongs elsewhere")]
-    [InlineData("other group late", "hashes.txt", "belongs elsewhere")]
     [InlineData("bad line", "hashes.txt", "at byte 43: expected HASH:COUNT with the 40 hex digits of mode sha1")]
     [InlineData("bad line late", "hashes.txt", "found a count that isn't made of digits alone")]
-    [InlineData("long line late", "hashes.txt", "found a line of more than 1,024 bytes")]
     [InlineData("good", "A-B/hashes.txt", "release name: expected")]
     [InlineData("good", "a/b/hashes.txt", "found more folders")]
     [InlineData("good", "there/hashes.txt", "already has sha1 hashes")]
@@ -209,17 +187,15 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         var lines = Make(46, ["00000", "10000", "F0000"], 3_000).ToList();
         var bytes = what switch
         {
-            "gzip" => Gzip(Bytes(Few)),
+            "gzip" => ArchiveTesting.Gzip(Bytes(Few)),
             "zip" => PipelineRig.Zip(("hashes.txt", string.Join('\n', Few))),
             "empty" => [],
             "plain" => "password\n123456\n"u8.ToArray(),
             "zeros" => Bytes(Few.Select(line => $"{line.Split(':')[0]}:0")),
             "unsorted" => Bytes(Few.Reverse()),
             "unsorted late" => Bytes([.. lines[..5_000], lines[5_001], lines[5_000], .. lines[5_002..]]),
-            "other group late" => Bytes([.. lines[..5_000], lines[1], .. lines[5_000..]]),
             "bad line" => Encoding.ASCII.GetBytes($"{new string('0', 40)}:1\n{new string('0', 40)}:secret\n"),
             "bad line late" => Bytes([.. lines[..5_000], $"{lines[4_999].Split(':')[0]}:secret", .. lines[5_000..]]),
-            "long line late" => Bytes([.. lines[..5_000], new string('1', 300_000), .. lines[5_000..]]),
             _ => Bytes(Few),
         };
         var worker = rig.Open();
@@ -242,7 +218,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         if (name != "hashes.txt")
             await rig.Drops.DeleteAsync(dropped, None);
         await worker.FinishAsync();
-        await AssertIsAsync(rig, (await rig.Releases.GetCurrentAsync(None))!.Served.Release, Few);
+        await rig.Stores.AssertReleaseIsAsync((await rig.Releases.GetCurrentAsync(None))!.Served.Release, Few);
         await AssertNothingLeftAsync(rig);
     }
 
@@ -252,7 +228,7 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         using var rig = await DropRig.StartAsync();
         var worker = rig.Open();
         var sha1 = await rig.DropAsync("sha1.txt", Bytes(Few));
-        var ntlm = await rig.DropAsync("ntlm.txt", Bytes(Few.Select(Shortened)));
+        var ntlm = await rig.DropAsync("ntlm.txt", Bytes(AppendRig.Ntlm(Few).Order(StringComparer.Ordinal)));
         await Task.WhenAll(worker.PlanAsync(sha1), rig.Open().PlanAsync(ntlm));
         await worker.PumpAsync();
         await worker.FinishAsync();
@@ -274,18 +250,17 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await rig.DropAsync("new.txt", Bytes(lines));
         await worker.FinishAsync();
         Assert.Equal(release.Name, (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
-        await rig.DropAsync("newer.txt", Bytes(lines.Select(Shortened)));
+        await rig.DropAsync("newer.txt", Bytes(AppendRig.Ntlm(lines).Order(StringComparer.Ordinal)));
         await worker.FinishAsync();
         // Named by the date, which may have changed: the clock was advanced.
         var next = (await rig.Releases.GetCurrentAsync(None))!.Served.Release;
         Assert.NotEqual(release.Name, next);
-        await AssertIsAsync(rig, next, lines);
+        await rig.Stores.AssertReleaseIsAsync(next, lines);
         Assert.Equal(2, (await rig.Releases.ListAsync(None)).Count);
         await AssertNothingLeftAsync(rig);
     }
 
     [Theory]
-    [InlineData(3, false)]
     [InlineData(94, false)]
     [InlineData(95, true)]
     public async Task Release_with_under_95_percent_of_the_served_rows_is_listed_but_not_served(int rows, bool isServed)
@@ -299,13 +274,12 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await rig.DropAsync("small/hashes.txt", Bytes(lines.Take(rows)));
         await worker.FinishAsync();
 
-        Assert.Equal(rows, Assert.Single((await rig.Releases.FindAsync("small", None))!.Parts).Rows);
         Assert.Equal(isServed ? "small" : "large", (await rig.Releases.GetCurrentAsync(None))!.Served.Release);
         Assert.Equal(isServed ? 0 : 1, log.Lines.Count(line => line.Event == 5257 && line.Text.Contains(
             "hibp passwords switch pack --release small", StringComparison.Ordinal)));
         await AssertNothingLeftAsync(rig);
         await rig.Releases.SwitchAsync(PasswordBackend.Pack, "small", None);
-        await AssertIsAsync(rig, "small", lines.Take(rows));
+        await rig.Stores.AssertReleaseIsAsync("small", lines.Take(rows));
     }
 
     [Fact]
@@ -322,28 +296,11 @@ public sealed class DroppedPasswordsTests(ITestOutputHelper output)
         await worker.SweepAsync();
         Assert.Equal(1, (await rig.Queue.GetDepthAsync(None)).Messages);
         await worker.PumpAsync();
-        await AssertIsAsync(rig, Assert.Single(await rig.Releases.ListAsync(None)).Name, Few);
+        await rig.Stores.AssertReleaseIsAsync(Assert.Single(await rig.Releases.ListAsync(None)).Name, Few);
         await AssertNothingLeftAsync(rig);
     }
 
-    private static string Shortened(string line) => line[..32] + line[40..];
-
     private static byte[] Bytes(IEnumerable<string> lines) => Encoding.ASCII.GetBytes(string.Join('\n', lines));
-
-    private static byte[] Gzip(byte[] bytes)
-    {
-        var memory = new MemoryStream();
-        using (var gzip = new GZipStream(memory, CompressionMode.Compress))
-            gzip.Write(bytes);
-        return memory.ToArray();
-    }
-
-    private static async Task AssertIsAsync(DropRig rig, string release, IEnumerable<string> lines)
-    {
-        using var exported = new MemoryStream();
-        await new ExportPasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(release, HashMode.Sha1, exported, null, None);
-        Assert.Equal(lines.Order(StringComparer.Ordinal), Encoding.ASCII.GetString(exported.ToArray()).TrimEnd('\n').Split('\n'));
-    }
 
     /// <summary>Asserts that there is no file, no note and no message.</summary>
     private static async Task AssertNothingLeftAsync(DropRig rig)

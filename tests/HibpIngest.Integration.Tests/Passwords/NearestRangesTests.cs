@@ -1,8 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Cli.Emulator;
 using HibpIngest.Passwords;
-using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
@@ -41,14 +39,13 @@ public sealed class NearestRangesTests : IAsyncLifetime
     [Fact]
     public async Task Stale_replica_serves_its_own_release_until_it_is_switched()
     {
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var near = await NewReplicaAsync();
         using var ranges = Ranges(near.Stores);
         Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(ranges)); // requests don't wait for the replica's first read
         await ranges.RefreshAsync(None);
         Assert.Equal(_old.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
 
-        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
-            .RunAsync(near.Replica, "new", null, None);
+        await _primary.CopyAsync(near.Replica, "new");
         await ranges.RefreshAsync(None);
         Assert.Equal(_old.Body(HashMode.Sha1, Prefix), await FindAsync(ranges));
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
@@ -61,22 +58,20 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         await _primary.ImportAsync(_new.Lines(HashMode.Ntlm), HashMode.Ntlm, "new", [PasswordBackend.Pack]);
         await _primary.Releases.SwitchAsync(PasswordBackend.Pack, "new", None);
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var near = await NewReplicaAsync();
         using var empty = await PasswordRig.StartAsync();
         foreach (var stores in new[] { near.Stores, empty.Stores })
         {
             using var ranges = Ranges(stores);
             await ranges.RefreshAsync(None);
-            Assert.Equal(
-                _new.Body(HashMode.Ntlm, "8846F"),
-                Encoding.ASCII.GetString((await ranges.FindAsync(HashMode.Ntlm, 0x8846F, None))!.For(acceptsGzip: false).Bytes.Span));
+            Assert.Equal(_new.Body(HashMode.Ntlm, "8846F"), await ranges.ReadTextAsync(HashMode.Ntlm, 0x8846F));
         }
     }
 
     [Fact]
     public async Task Hanging_replica_costs_the_timeout_and_is_skipped_after_repeated_failures()
     {
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var near = await NewReplicaAsync();
         var watched = new FaultyBlobs(near.Stores.Blobs);
         using var ranges = Ranges(near.Stores with { Blobs = watched });
         await ranges.RefreshAsync(None);
@@ -84,90 +79,80 @@ public sealed class NearestRangesTests : IAsyncLifetime
         var before = watched.Reads;
         foreach (var prefix in Some(NearestHealth.MaxFailures))
         {
-            var asked = ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask();
+            var asked = ranges.ReadTextAsync(HashMode.Sha1, prefix);
             // It waits up to the timeout.
             _time.Advance(Timeout - TimeSpan.FromTicks(1));
             Assert.False(asked.IsCompleted);
             await _time.AdvanceUntilAsync(asked, Timeout);
-            Assert.Equal(Body(_new, prefix), Text(await asked));
+            Assert.Equal(Body(_new, prefix), await asked);
         }
         // One read per range: requests for the same range share it.
         Assert.Equal(before + Both.Length, watched.Reads);
 
         // Time stands still from here on.
         foreach (var prefix in Some(2 * NearestHealth.MaxFailures).Skip(NearestHealth.MaxFailures))
-            Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
+            Assert.Equal(Body(_new, prefix), await ranges.ReadTextAsync(HashMode.Sha1, prefix).WaitAsync(Forever));
         Assert.Equal(before + Both.Length, watched.Reads);
 
         // One request starts a trial, and doesn't wait for it.
         _time.Advance(NearestHealth.TrialEvery);
         foreach (var prefix in Some(3))
-            Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None).AsTask().WaitAsync(Forever)));
+            Assert.Equal(Body(_new, prefix), await ranges.ReadTextAsync(HashMode.Sha1, prefix).WaitAsync(Forever));
         watched.Release();
     }
 
     [Fact]
     public async Task First_response_is_returned_when_both_accounts_were_requested()
     {
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var near = await NewReplicaAsync();
         var (nearest, primary) = (new FaultyBlobs(near.Stores.Blobs), new FaultyBlobs(_primary.Stores.Blobs));
-        using var ranges = new NearestRanges(
-            near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary }, Options.Create(new PasswordOptions()), _time,
-            NullLoggerFactory.Instance);
+        using var ranges = Ranges(near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary });
         await ranges.RefreshAsync(None);
         nearest.Hold();
         primary.Hold();
-        var asked = ranges.FindAsync(HashMode.Sha1, Some(1).Single(), None).AsTask();
+        var asked = ranges.ReadTextAsync(HashMode.Sha1, Some(1).Single());
         var before = primary.Reads;
         _time.Advance(Timeout);
         while (primary.Reads == before)
             await Task.Yield();
         nearest.Release();
-        Assert.Equal(Body(_old, Some(1).Single()), Text(await asked));
+        Assert.Equal(Body(_old, Some(1).Single()), await asked);
         primary.Release();
     }
 
     [Fact]
     public async Task Stopped_replica_is_bypassed_and_used_again_once_it_is_back()
     {
-        using var folder = new TemporaryFolder();
-        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
-        try
-        {
-            using var near = await NewReplicaAsync(emulator.ConnectionString);
-            var port = new Uri(near.Connection.Split("BlobEndpoint=")[1].Split(';')[0]).Port;
-            using var ranges = Ranges(near.Stores);
-            await ranges.RefreshAsync(None);
-            await emulator.DisposeAsync();
-            foreach (var prefix in Some(2 * NearestHealth.MaxFailures))
-                Assert.Equal(Body(_new, prefix), Text(await ranges.FindAsync(HashMode.Sha1, prefix, None)));
+        using var near = await NewReplicaAsync();
+        var isDown = false;
+        var stores = near.Stores with { Blobs = new FaultyBlobs(near.Stores.Blobs) { IsDown = () => isDown } };
+        using var ranges = Ranges(stores);
+        await ranges.RefreshAsync(None);
+        isDown = true;
+        foreach (var prefix in Some(2 * NearestHealth.MaxFailures))
+            Assert.Equal(Body(_new, prefix), await ranges.ReadTextAsync(HashMode.Sha1, prefix));
 
-            // A process that starts now doesn't know what the replica serves.
-            using var late = Ranges(near.Stores);
-            await late.RefreshAsync(None);
-            Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(late));
+        // A process that starts now doesn't know what the replica serves.
+        using var late = Ranges(stores);
+        await late.RefreshAsync(None);
+        Assert.Equal(_new.Body(HashMode.Sha1, Prefix), await FindAsync(late));
 
-            emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path, BlobPort = port }, None);
-            var old = _old.Body(HashMode.Sha1, Prefix);
-            // A request doesn't wait for the trial that it starts.
-            Assert.Equal(old, await Probe.AskUntilAsync(old, async () =>
-            {
-                _time.Advance(NearestHealth.TrialEvery);
-                var answer = await FindAsync(ranges);
-                Assert.Contains(answer, new[] { old, _new.Body(HashMode.Sha1, Prefix) });
-                return answer;
-            }));
-        }
-        finally
+        isDown = false;
+        var old = _old.Body(HashMode.Sha1, Prefix);
+        // A request doesn't wait for the trial that it starts.
+        Assert.Equal(old, await Probe.AskUntilAsync(old, async () =>
         {
-            await emulator.DisposeAsync();
-        }
+            _time.Advance(NearestHealth.TrialEvery);
+            var answer = await FindAsync(ranges);
+            Assert.Contains(answer, new[] { old, _new.Body(HashMode.Sha1, Prefix) });
+            return answer;
+        }));
     }
 
     [Fact]
     public async Task Failure_of_both_accounts_is_an_error()
     {
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
+        using var near = await NewReplicaAsync();
         using var ranges = Ranges(near.Stores);
         await ranges.RefreshAsync(None);
         var prefix = Some(1).Single();
@@ -199,13 +184,10 @@ public sealed class NearestRangesTests : IAsyncLifetime
     [Fact]
     public async Task Switch_under_load_serves_each_range_from_one_whole_release()
     {
-        using var near = await NewReplicaAsync(await AzuriteFixture.NewAccountAsync());
-        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
-            .RunAsync(near.Replica, "new", null, None);
+        using var near = await NewReplicaAsync();
+        await _primary.CopyAsync(near.Replica, "new");
         var everywhere = new ReplicatedReleases(_primary.Releases, [near.Replica]);
-        using var ranges = new NearestRanges(
-            near.Stores, _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), TimeProvider.System,
-            NullLoggerFactory.Instance);
+        using var ranges = Ranges(near.Stores, time: TimeProvider.System);
         await ranges.RefreshAsync(None);
         using var stop = new CancellationTokenSource();
         var olds = new int[4];
@@ -215,7 +197,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
             for (var i = 0; !stop.IsCancellationRequested; i++)
             {
                 var prefix = prefixes[i % prefixes.Length];
-                var text = Text(await ranges.FindAsync(HashMode.Sha1, prefix, None));
+                var text = await ranges.ReadTextAsync(HashMode.Sha1, prefix);
                 if (text == Body(_old, prefix))
                     Volatile.Write(ref olds[number], olds[number] + 1);
                 else
@@ -237,15 +219,15 @@ public sealed class NearestRangesTests : IAsyncLifetime
 
     private static TimeSpan Timeout => new PasswordOptions().PasswordsNearestTimeout;
 
-    private NearestRanges Ranges(PasswordStores nearest) =>
-        new(nearest, _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), _time, NullLoggerFactory.Instance);
+    private NearestRanges Ranges(PasswordStores nearest, PasswordStores? primary = null, TimeProvider? time = null) => new(
+        nearest, primary ?? _primary.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), time ?? _time,
+        NullLoggerFactory.Instance);
 
     /// <summary>Copies the old release, and serves it.</summary>
-    private async Task<PasswordRig> NewReplicaAsync(string connection)
+    private async Task<PasswordRig> NewReplicaAsync()
     {
-        var near = new PasswordRig(connection);
-        await new ReplicatePasswords(_primary.Stores, _primary.Releases, TimeProvider.System)
-            .RunAsync(near.Replica, "old", null, None);
+        var near = await PasswordRig.StartAsync();
+        await _primary.CopyAsync(near.Replica, "old");
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "old", None);
         return near;
     }
@@ -258,8 +240,5 @@ public sealed class NearestRangesTests : IAsyncLifetime
 
     private static string Body(ClientCorpus corpus, int prefix) => corpus.Body(HashMode.Sha1, HashModes.PrefixText(prefix));
 
-    private static async Task<string> FindAsync(NearestRanges ranges) =>
-        Text(await ranges.FindAsync(HashMode.Sha1, Convert.ToInt32(Prefix, 16), None));
-
-    private static string Text(RangeContent? range) => Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span);
+    private static Task<string> FindAsync(NearestRanges ranges) => ranges.ReadTextAsync(HashMode.Sha1, Convert.ToInt32(Prefix, 16));
 }

@@ -2,9 +2,6 @@ using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
-using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
-using Microsoft.Extensions.Options;
 using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
@@ -29,7 +26,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await after.SendAsync(random, [0x00001], rows: 10);
         await after.WorkAsync(warm);
-        await AssertServedAsync(rig, after);
+        await after.AssertServedAsync();
     }
 
     [Theory]
@@ -42,23 +39,20 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
-        await before.SendAsync(random, [0x00000, 0x00002], rows: 10);
-        await before.WorkAsync();
+        await before.AppendAsync(random, [0x00000, 0x00002], rows: 10);
         var watched = new FaultyBlobs(rig.Stores.Blobs)
         {
-            Before = (operation, name) => operation == "Delete" && name.EndsWith(interruptedAt, StringComparison.Ordinal)
-                ? throw new ProcessEndedException() : Task.CompletedTask,
+            Before = FaultyBlobs.OnceAt("Delete", interruptedAt, () => throw new ProcessEndedException()),
         };
         await Assert.ThrowsAsync<ProcessEndedException>(
             () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
 
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
-        await AssertServedAsync(rig, after);
-        await after.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await after.WorkAsync();
-        await AssertServedAsync(rig, after);
+        await after.AssertServedAsync();
+        await after.AppendAsync(random, [0x00000, 0x00001], rows: 10);
+        await after.AssertServedAsync();
         await rig.RepackAsync();
-        await AssertServedAsync(rig, after);
+        await after.AssertServedAsync();
     }
 
     [Fact]
@@ -72,36 +66,32 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var (call, isCarriedOut) = (draw.Next(), draw.IsAfterwards());
             using var rig = await PasswordRig.StartAsync();
             var before = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000), [HashMode.Sha1]);
-            await before.SendAsync(random, [0x00000, 0x00002], rows: 5);
-            await before.WorkAsync();
+            await before.AppendAsync(random, [0x00000, 0x00002], rows: 5);
             var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var lines = AppendRig.Lines(random, 0x00000, 0x00001);
-            try
-            {
-                await SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched }));
-                isComplete = true;
-            }
-            catch (Exception e) when (e is ProcessEndedException or AggregateException)
+            isComplete = await FaultyBlobs.IsCompletedAsync(
+                () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
+            if (!isComplete)
             {
                 // An import resumes the interrupted deletion, and is interrupted too. If the release still exists, it is refused instead.
                 var crashing = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = random.Next(1, 20) };
                 try
                 {
-                    await rig.ImportAsync(lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing });
+                    await FaultyBlobs.IsCompletedAsync(() => rig.ImportAsync(
+                        lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing }));
                 }
-                catch (Exception died) when (died is ProcessEndedException or AggregateException or NotPossibleException)
+                catch (NotPossibleException)
                 {
-                    // Interrupted, or refused because the release still exists.
+                    // The release still exists.
                 }
                 if (await rig.Releases.FindAsync("one", None) is not null)
                     await rig.Releases.DeleteAsync("one", None);
             }
             var after = await AppendRig.StartAsync(rig, lines, [HashMode.Sha1]);
-            await AssertServedAsync(rig, after, HashMode.Sha1);
-            await after.SendAsync(random, [0x00000, 0x00001, 0x00002], rows: 10);
-            await after.WorkAsync();
+            await after.AssertServedAsync();
+            await after.AppendAsync(random, [0x00000, 0x00001, 0x00002], rows: 10);
             await rig.RepackAsync();
-            await AssertServedAsync(rig, after, HashMode.Sha1);
+            await after.AssertServedAsync();
         }
     }
 
@@ -118,24 +108,22 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             PasswordContent.Json("""{"version":1,"name":"one","createdAt":"2026-11-22T14:40:59+00:00","parts":[]}"""u8.ToArray()),
             null, None);
         var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
-        var sent = await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await appends.WorkAsync();
+        var sent = await appends.AppendAsync(random, [0x00000, 0x00001], rows: 10);
         Assert.Equal("one", (await appends.FindAsync(sent))!.Release);
         foreach (var name in new[] { "pack/sha1/00", "pack/ntlm/index", "overlay/sha1/00000", "changes/0001" })
             Assert.NotNull(await rig.Stores.Blobs.FindAsync($"releases/one/{name}", None));
         var document = Encoding.UTF8.GetString((await rig.Stores.Blobs.ReadAsync(PasswordNames.Release("one"), null, None))!.Bytes.Span);
         Assert.DoesNotContain("\"id\"", document, StringComparison.Ordinal);
         Assert.Contains("\"version\": 1", document, StringComparison.Ordinal);
-        await AssertServedAsync(rig, appends);
+        await appends.AssertServedAsync();
 
-        await new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System).RunAsync(near.Replica, "one", null, None);
+        await rig.CopyAsync(near.Replica);
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
-        await AssertServedAsync(near, appends);
+        await appends.AssertServedAsync(near.Stores);
         await rig.RepackAsync();
-        await AssertServedAsync(rig, appends);
+        await appends.AssertServedAsync();
         await rig.Releases.DeleteAsync("one", None);
-        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/one/", None))
-            Assert.Fail($"{name} is left");
+        Assert.Empty(await rig.Stores.Blobs.ListAsync("releases/one/", None).ToListAsync(None));
         Assert.NotNull((await rig.Releases.BeginAsync("one", None)).Id);
     }
 
@@ -145,30 +133,28 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         var random = AppendRig.NewRandom(output);
         using var rig = await PasswordRig.StartAsync();
         using var near = await PasswordRig.StartAsync();
-        var replicate = new ReplicatePasswords(rig.Stores, rig.Releases, TimeProvider.System);
         var appends = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000));
-        await appends.SendAsync(random, [0x00000, 0x00001], rows: 10);
-        await appends.WorkAsync();
-        await replicate.RunAsync(near.Replica, "one", null, None);
+        await appends.AppendAsync(random, [0x00000, 0x00001], rows: 10);
+        await rig.CopyAsync(near.Replica);
         // Its changes are deleted, but not the record that they were copied.
         var watched = new FaultyBlobs(near.Stores.Blobs)
         {
-            Before = (operation, name) => operation == "Delete" && name.EndsWith("/copied.json", StringComparison.Ordinal)
-                ? throw new ProcessEndedException() : Task.CompletedTask,
+            Before = FaultyBlobs.OnceAt("Delete", "/copied.json", () => throw new ProcessEndedException()),
         };
         await Assert.ThrowsAsync<ProcessEndedException>(
             () => PasswordRig.ReleasesOf(near.Stores with { Blobs = watched }).DeleteAsync("one", None));
-        await replicate.RunAsync(near.Replica, "one", null, None);
+        await rig.CopyAsync(near.Replica);
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
-        await AssertServedAsync(near, appends);
+        await appends.AssertServedAsync(near.Stores);
 
         // The same name, but another release, without the appended rows.
         await SwitchToOtherAndDeleteOneAsync(rig, rig.Releases);
         await rig.ImportAsync([$"{new string('B', 40)}:1"], HashMode.Sha1, "one", [PasswordBackend.Pack]);
-        await Assert.ThrowsAsync<NotPossibleException>(() => replicate.RunAsync(near.Replica, "one", null, None));
+        await Assert.ThrowsAsync<NotPossibleException>(() => rig.CopyAsync(near.Replica));
         var everywhere = new ReplicatedReleases(rig.Releases, [near.Replica]);
         Assert.Equal(
             ReplicaResult.Lacking, Assert.Single((await everywhere.SwitchAsync(PasswordBackend.Pack, "one", None)).Replicas).Result);
+        await appends.AssertServedAsync(near.Stores);
     }
 
     [Fact]
@@ -178,9 +164,8 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         using var rig = await PasswordRig.StartAsync();
         var lines = AppendRig.Lines(random, 0x00000);
         var appends = await AppendRig.StartAsync(rig, lines);
-        await appends.SendAsync(random, [0x00000], rows: 3);
-        await appends.WorkAsync();
-        var overlay = await NameAsync(rig, "/overlay/sha1/00000");
+        await appends.AppendAsync(random, [0x00000], rows: 3);
+        var overlay = await rig.FindNameAsync("/overlay/sha1/00000");
         var rows = Text((await rig.Stores.Blobs.ReadAsync(overlay, null, None))!.Bytes).Split("\r\n");
         var imported = lines[0][HashModes.PrefixDigits..].Split(':')[0];
         var shortened = Encoding.ASCII.GetBytes(
@@ -200,29 +185,5 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
         await releases.DeleteAsync("one", None);
     }
 
-    private static async Task<string> NameAsync(PasswordRig rig, string end)
-    {
-        await foreach (var name in rig.Stores.Blobs.ListAsync("releases/", None))
-        {
-            if (name.EndsWith(end, StringComparison.Ordinal))
-                return name;
-        }
-        throw new InvalidOperationException($"no blob ends with {end}");
-    }
-
     private static string Text(ReadOnlyMemory<byte> gzip) => Encoding.ASCII.GetString(RangeGzip.Decompress(gzip));
-
-    private static async Task AssertServedAsync(PasswordRig rig, AppendRig appends, HashMode? only = null)
-    {
-        using var ranges = new PasswordRanges(
-            rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
-        foreach (var (mode, prefix) in appends.Ranges().Append((HashMode.Sha1, 0x00002)).Where(one => only is null || one.Item1 == only))
-        {
-            var expected = appends.Expect(mode, prefix).ToList();
-            var content = await ranges.FindAsync(mode, prefix, None);
-            Assert.Equal(
-                expected.Count > 0 ? string.Join("\r\n", expected) : Encoding.ASCII.GetString(RangeText.OfNothing(mode).Span),
-                Encoding.ASCII.GetString(content!.For(acceptsGzip: false).Bytes.Span));
-        }
-    }
 }

@@ -1,18 +1,12 @@
 using System.Collections.Concurrent;
-using System.Net;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging.Abstractions;
-using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>Tests switching release or back end during requests.</summary>
 public sealed class SwitchTests
 {
     private static readonly CancellationToken None = CancellationToken.None;
@@ -25,8 +19,7 @@ public sealed class SwitchTests
         foreach (var (release, corpus) in corpora)
             await rig.ImportAsync(corpus, release);
         // Without a cache, so that every response is read.
-        using var ranges = new PasswordRanges(
-            rig.Stores, Options.Create(new PasswordOptions { PasswordsCache = 0 }), TimeProvider.System, NullLoggerFactory.Instance);
+        using var ranges = rig.Stores.OpenRanges(options: new PasswordOptions { PasswordsCache = 0 });
         var served = new ConcurrentDictionary<string, int>();
         using var stop = new CancellationTokenSource();
         using var answered = new SemaphoreSlim(0);
@@ -38,9 +31,7 @@ public sealed class SwitchTests
                 var mode = HashModes.All[random.Next(2)];
                 var prefixes = corpora["one"].Ranges(mode).Where(range => range.Value.Length > 0).Select(range => range.Key).ToList();
                 var prefix = prefixes[random.Next(prefixes.Count)];
-                var range = await ranges.FindAsync(
-                    mode, int.Parse(prefix, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture), None);
-                var text = Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span);
+                var text = await ranges.ReadTextAsync(mode, Convert.ToInt32(prefix, 16));
                 served.AddOrUpdate(
                     corpora.Single(corpus => corpus.Value.Body(mode, prefix) == text).Key, 1, static (_, count) => count + 1);
                 answered.Release();
@@ -70,14 +61,12 @@ public sealed class SwitchTests
         using var rig = await PasswordRig.StartAsync();
         var (one, two) = (new ClientCorpus(seed: 41), new ClientCorpus(seed: 42));
         await rig.ImportAsync(one, "one");
-        using var ranges = new PasswordRanges(
-            rig.Stores, Options.Create(new PasswordOptions()), TimeProvider.System, NullLoggerFactory.Instance);
+        using var ranges = rig.Stores.OpenRanges();
         await ranges.RefreshAsync(None);
         await rig.ImportAsync(two, "two");
         await rig.Releases.DeleteAsync("one", None);
         // It hasn't refreshed since, and finds its pack deleted.
-        var range = await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None);
-        Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), Encoding.ASCII.GetString(range!.For(acceptsGzip: false).Bytes.Span));
+        Assert.Equal(two.Body(HashMode.Sha1, "5BAA6"), await ranges.ReadTextAsync(HashMode.Sha1, 0x5BAA6));
     }
 
     [Fact]
@@ -85,22 +74,18 @@ public sealed class SwitchTests
     {
         var calls = new ConcurrentQueue<string>();
         var failures = 2;
-        var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-        builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
-        await using var cache = builder.Build();
-        cache.Run(async context =>
+        await using var cache = await LocalServer.StartAsync(async context =>
         {
             using var body = new StreamReader(context.Request.Body);
             calls.Enqueue(
                 $"{context.Request.Method} {context.Request.Path} {context.Request.Headers.Authorization} {await body.ReadToEndAsync()}");
             context.Response.StatusCode = Interlocked.Decrement(ref failures) >= 0 ? 500 : 200;
         });
-        await cache.StartAsync();
         using var rig = await PasswordRig.StartAsync();
         await rig.ImportAsync(new ClientCorpus(seed: 41), "one");
         using var http = new HttpClient();
         var releases = new PasswordReleases(
-            rig.Stores, new PurgeHook(new Uri(cache.Urls.Single() + "/purge"), "secret", http, NullLogger<PurgeHook>.Instance),
+            rig.Stores, new PurgeHook(new Uri(cache.Address + "/purge"), "secret", http, NullLogger<PurgeHook>.Instance),
             TimeProvider.System);
 
         await releases.SwitchAsync(PasswordBackend.Blob, "one", None);
