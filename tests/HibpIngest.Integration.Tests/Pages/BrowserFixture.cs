@@ -44,11 +44,15 @@ public sealed class BrowserFixture : IAsyncLifetime
         _playwright?.Dispose();
     }
 
-    internal async Task<BrowserVisit> VisitAsync(BrowserNewContextOptions? options = null)
+    /// <param name="address">The first page; null: none.</param>
+    internal async Task<BrowserVisit> VisitAsync(string? address = null, BrowserNewContextOptions? options = null)
     {
         if (_browser is null)
             throw new InvalidOperationException("there is no browser: install Debian's package chromium");
-        return await BrowserVisit.StartAsync(await _browser.NewContextAsync(options));
+        var visit = await BrowserVisit.StartAsync(await _browser.NewContextAsync(options));
+        if (address is not null)
+            await visit.Page.GotoAsync(address);
+        return visit;
     }
 }
 
@@ -95,6 +99,12 @@ internal sealed class BrowserVisit : IAsyncDisposable
                 return;
         }
         Assert.Fail($"Tab doesn't reach {id}");
+    }
+
+    public async Task SearchAsync(string address)
+    {
+        await Page.FillAsync("#email", address);
+        await Page.ClickAsync("form[data-search=range] button");
     }
 
     /// <summary>Asserts that no request contains the text, or more digits of its hash than the prefix has.</summary>

@@ -1,4 +1,3 @@
-using System.IO.Compression;
 using System.Text.RegularExpressions;
 using System.Xml.Linq;
 using HibpIngest.Api.Callers;
@@ -26,7 +25,7 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
             + "base-uri 'none'; frame-ancestors 'none'", page.Header("Content-Security-Policy"));
         Assert.Equal(("nosniff", "no-store", "no-referrer"),
             (page.Header("X-Content-Type-Options"), page.Header("Cache-Control"), page.Header("Referrer-Policy")));
-        var html = Unzip(page.Body);
+        var html = page.Unzipped;
         Assert.DoesNotContain("style=", html, StringComparison.Ordinal);
         var sizes = page.Body.Length;
         foreach (var asset in AssetAddress().Matches(html).Select(match => match.Groups["address"].Value).Distinct())
@@ -68,7 +67,7 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
     {
         await using var web = await site.StartAsync(proxies: 1);
         var (here, there) = (("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "198.51.100.1"));
-        var ticket = await TicketAsync(web, here);
+        var ticket = await web.GetTicketAsync(here);
         async Task<int> AskAsync(params (string, string)[] headers) =>
             (await web.GetAsync("/search/range/ABCDEF", headers: headers)).Status;
 
@@ -100,7 +99,7 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
     [Fact]
     public async Task Search_responses_are_padded_and_show_no_sensitive_breach()
     {
-        var ticket = await TicketAsync(site.Web);
+        var ticket = await site.Web.GetTicketAsync();
         async Task<WebReply> AskAsync(string address) => await site.Web.GetAsync(
             $"/search/range/{HashOf(address)[..6]}", headers: [SameOrigin, ticket, ("accept-encoding", "gzip")]);
 
@@ -135,21 +134,9 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
         Assert.Contains("<em>Alpha</em>", (string)alpha.Element(atom + "content")!, StringComparison.Ordinal);
     }
 
-    private static async Task<(string, string)> TicketAsync(WebRig web, params (string, string)[] headers) => (
-        SearchEndpoints.TicketHeader, Ticket().Match((await web.GetAsync("/", headers: headers)).Text).Groups["ticket"].Value);
-
     private static string HashOf(string address) => Convert.ToHexString(
         System.Security.Cryptography.SHA1.HashData(System.Text.Encoding.ASCII.GetBytes(address)));
 
-    private static string Unzip(byte[] body)
-    {
-        using var reader = new StreamReader(new GZipStream(new MemoryStream(body), CompressionMode.Decompress));
-        return reader.ReadToEnd();
-    }
-
     [GeneratedRegex("\"(?<address>/assets/[^\"]+)\"", RegexOptions.ExplicitCapture, 1000)]
     private static partial Regex AssetAddress();
-
-    [GeneratedRegex("<meta name=\"ticket\" content=\"(?<ticket>[^\"]+)\"", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Ticket();
 }

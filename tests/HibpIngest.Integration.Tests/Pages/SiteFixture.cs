@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Catalogue;
 
@@ -21,8 +20,7 @@ public sealed class SiteFixture : IAsyncLifetime
         $"<script>window.attacked=1</script>\u202E<b onmouseover=\"window.attacked=1\">{new string('x', 10_000)}";
 
     private PasswordRig _passwords = null!;
-
-    internal PipelineRig Pipeline { get; private set; } = null!;
+    private PipelineRig _pipeline = null!;
 
     internal WebRig Web { get; private set; } = null!;
 
@@ -31,7 +29,7 @@ public sealed class SiteFixture : IAsyncLifetime
 
     public async Task InitializeAsync()
     {
-        Pipeline = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.On);
+        _pipeline = await PipelineRig.StartAsync(options => options.Upsert.Ranges = RangesMode.On);
         await DropAsync(
             "Alpha",
             """
@@ -53,11 +51,11 @@ public sealed class SiteFixture : IAsyncLifetime
                 DataClasses = (string[])["<img src=x onerror=window.attacked=1>", "\u202Egnp.exe"],
             }),
             "hostile@example.com");
-        await Pipeline.RunToEndAsync();
-        await Pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
-        _passwords = new PasswordRig(Pipeline.Connection);
+        await _pipeline.RunToEndAsync();
+        await _pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
+        _passwords = new PasswordRig(_pipeline.Connection);
         await _passwords.ImportAsync(new ClientCorpus(1), "202611");
-        People = PeopleRig.Over(Pipeline);
+        People = PeopleRig.Over(_pipeline);
         Web = await StartAsync();
     }
 
@@ -69,11 +67,11 @@ public sealed class SiteFixture : IAsyncLifetime
     }
 
     internal Task<WebRig> StartAsync(int proxies = 0, bool hasPages = true) => WebRig.StartAsync(
-        Pipeline.Connection,
+        _pipeline.Connection,
         configure: web => (web.LinkKeys, web.CommandPublicKey, web.Proxies) =
             (hasPages ? PeopleRig.Key : null, hasPages ? People.Context.Commands!.PublicKey : null, proxies),
         passwords: new PasswordOptions());
 
-    internal Task DropAsync(string name, string metadata, params string[] accounts) => Pipeline.DropAsync(
+    private Task DropAsync(string name, string metadata, params string[] accounts) => _pipeline.DropAsync(
         $"{name}.zip", PipelineRig.Zip(("list.txt", string.Join('\n', accounts))), metadata);
 }

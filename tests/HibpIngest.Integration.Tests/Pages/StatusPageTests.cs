@@ -2,7 +2,6 @@ using Microsoft.Playwright;
 
 namespace HibpIngest.Integration.Tests.Pages;
 
-/// <summary>Tests the operators' status page of a running host.</summary>
 public sealed class StatusPageTests(BrowserFixture browser) : CommandTestBase, IClassFixture<BrowserFixture>
 {
     [BrowserFact]
@@ -13,8 +12,7 @@ public sealed class StatusPageTests(BrowserFixture browser) : CommandTestBase, I
         var watch = host.Error.Split('\n').Single(line => line.StartsWith(Watch, StringComparison.Ordinal))[Watch.Length..].Trim();
         Assert.EndsWith("/status", watch, StringComparison.Ordinal);
 
-        await using var visit = await browser.VisitAsync(new BrowserNewContextOptions { ColorScheme = ColorScheme.Dark });
-        await visit.Page.GotoAsync(watch);
+        await using var visit = await browser.VisitAsync(watch, new BrowserNewContextOptions { ColorScheme = ColorScheme.Dark });
         await Assertions.Expect(visit.Page.GetByText("No loads yet")).ToBeVisibleAsync();
         await DropAsync("Contoso.csv", "anna@example.com\nben@example.com\n");
         // The page is not loaded again.

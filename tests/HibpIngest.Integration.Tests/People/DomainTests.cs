@@ -3,40 +3,45 @@ using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
 using System.Text.RegularExpressions;
 using HibpIngest.Delivery;
-using HibpIngest.Messages;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;
 using HibpIngest.Pipeline.Subscribers;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Hosting;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Http;
-using Microsoft.AspNetCore.Http.Features;
-using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging;
 
 namespace HibpIngest.Integration.Tests.People;
 
 /// <summary>
 /// Tests that people and owners of API keys get a domain by a mail, a DNS record or a file, of the tests' own servers, and lose it without.
 /// </summary>
-public sealed partial class DomainTests
+public sealed partial class DomainTests : IAsyncLifetime
 {
     private const string Domain = "contoso.com";
     private const string Contact = "admin@example.com";
     private static readonly CancellationToken None = CancellationToken.None;
 
+    private readonly DnsTestServer _dns = new();
+    private PeopleRig _rig = null!;
+
+    private TestClock Clock => (TestClock)_rig.Pipeline.Time;
+
+    public async Task InitializeAsync()
+    {
+        _rig = await PeopleRig.StartAsync(TestClock.Standing());
+        _rig.With(_rig.Context with { Records = new DomainRecords(_dns.Setting) });
+    }
+
+    public async Task DisposeAsync()
+    {
+        await _rig.DisposeAsync();
+        await _dns.DisposeAsync();
+    }
+
     [Fact]
     public async Task Owner_of_a_key_proves_a_domain_by_its_dns_and_sees_its_accounts()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await rig.Pipeline.DropAsync("First.zip", PipelineRig.Zip(("list.txt", $"ann@{Domain}")));
-        await rig.RunToEndAsync();
+        await _rig.DropAsync("First", $"ann@{Domain}");
         string key, other;
-        await using (var web = await rig.StartWebAsync(dns: dns.Setting))
+        await using (var web = await _rig.StartWebAsync(dns: _dns.Setting))
         {
             (key, other) = (await web.AddKeyAsync("owner", KeyScopes.Verify), await web.AddKeyAsync("other", KeyScopes.Verify));
             Assert.Equal(403, (await web.GetAsync($"/api/v3/breacheddomain/{Domain}", key)).Status);
@@ -44,48 +49,39 @@ public sealed partial class DomainTests
             Assert.StartsWith("hibp-verify=dweb_", record, StringComparison.Ordinal);
             Assert.Equal(record, (await AskAsync(web, "generatednstoken", key)).Json.GetProperty("txtRecordValue").GetString());
 
-            await AssertRefusedAsync(web, 404, "No hibp-verify TXT records were found on the domain.");
-            dns.Records[Domain] = ["v=spf1 -all", "hibp-verify=dweb_other"];
-            await AssertRefusedAsync(web, 404, $"Expected a TXT record of {record} but instead found hibp-verify=dweb_other");
-            dns.IsDown = true;
+            AssertRefused(404, "No hibp-verify TXT records were found on the domain.", await AskAsync(web, "verifydnstoken", key));
+            _dns.Records[Domain] = ["v=spf1 -all", "hibp-verify=dweb_other"];
+            AssertRefused(
+                404, $"Expected a TXT record of {record} but instead found hibp-verify=dweb_other",
+                await AskAsync(web, "verifydnstoken", key));
+            _dns.IsDown = true;
             Assert.Equal(503, (await AskAsync(web, "verifydnstoken", key)).Status);
-            dns.IsDown = false;
-            Assert.Empty(await rig.Context.Queues.Get(QueueNames.Commands).PeekAsync(32, None));
+            _dns.IsDown = false;
+            Assert.Empty(await _rig.Context.Queues.Get(QueueNames.Commands).PeekAsync(32, None));
 
-            dns.Records[Domain] = [new string('x', 600), "hibp-verify=dweb_other", record];
+            _dns.Records[Domain] = [new string('x', 600), "hibp-verify=dweb_other", record];
             var proven = await AskAsync(web, "verifydnstoken", key);
             Assert.Equal((200, ""), (proven.Status, proven.Text));
             // Another key's owner can't use the record.
             Assert.Equal(404, (await AskAsync(web, "verifydnstoken", other)).Status);
-            await rig.RunToEndAsync();
-
-            async Task AssertRefusedAsync(WebRig from, int status, string message)
-            {
-                var refused = await AskAsync(from, "verifydnstoken", key);
-                Assert.Equal((status, message), (refused.Status, refused.Json.GetProperty("message").GetString()));
-            }
+            await _rig.RunToEndAsync();
         }
         // A running server knows keys for some seconds.
-        await using var fresh = await rig.StartWebAsync(dns: dns.Setting);
+        await using var fresh = await _rig.StartWebAsync(dns: _dns.Setting);
         Assert.Contains("\"ann\"", (await fresh.GetAsync($"/api/v3/breacheddomain/{Domain}", key)).Text, StringComparison.Ordinal);
         Assert.Contains(Domain, (await fresh.GetAsync("/api/v3/subscribeddomains", key)).Text, StringComparison.Ordinal);
         Assert.Equal(403, (await fresh.GetAsync($"/api/v3/breacheddomain/{Domain}", other)).Status);
-        var again = await AskAsync(fresh, "verifydnstoken", key);
-        Assert.Equal((400, "Domain has already been verified."), (again.Status, again.Json.GetProperty("message").GetString()));
+        AssertRefused(400, "Domain has already been verified.", await AskAsync(fresh, "verifydnstoken", key));
     }
 
     [Theory]
     [InlineData("{\"DomainName\":\"gmail.com\"}", 403, "This domain has no owner")]
-    [InlineData("{\"DomainName\":\"co.uk\"}", 403, "This domain has no owner")]
-    [InlineData("{\"DomainName\":\"github.io\"}", 403, "This domain has no owner")]
     [InlineData("{\"DomainName\":\"no domain\"}", 400, "An invalid domain")]
     [InlineData("{}", 400, "An invalid domain")]
     [InlineData("{\"DomainName\":", 400, "Invalid JSON")]
     public async Task Wrong_request_is_refused_with_the_reason(string body, int status, string message)
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
         var key = await web.AddKeyAsync("owner", KeyScopes.Verify);
         foreach (var endpoint in (string[])["generatednstoken", "verifydnstoken"])
         {
@@ -100,85 +96,76 @@ public sealed partial class DomainTests
     [Fact]
     public async Task Pipeline_does_not_trust_the_web_app()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
         var verify = ApiKey.HashOf(await web.AddKeyAsync("owner", KeyScopes.Verify));
         var search = ApiKey.HashOf(await web.AddKeyAsync("search"));
-        var links = rig.Context.Links!;
-        dns.Records[Domain] = [links.RecordOf(search, Domain)];
-        dns.Records["gmail.com"] = [links.RecordOf(verify, "gmail.com")];
+        var links = _rig.Context.Links!;
+        _dns.Records[Domain] = [links.RecordOf(search, Domain)];
+        _dns.Records["gmail.com"] = [links.RecordOf(verify, "gmail.com")];
         foreach (var (key, domain) in ((string, string)[])[(verify, Domain), (search, Domain), (verify, "gmail.com"), ("unknown", Domain)])
-            await rig.HandleAsync(Command(rig, key, domain));
-        Assert.All(await rig.Context.ApiKeys.ListAsync(None), key => Assert.Empty(key.Domains));
+            await _rig.HandleAsync(Command(key, domain));
+        Assert.All(await _rig.Context.ApiKeys.ListAsync(None), key => Assert.Empty(key.Domains));
     }
 
     [Fact]
     public async Task Proof_lapses_after_two_failed_checks_a_week_apart()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        var clock = (TestClock)rig.Pipeline.Time;
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
         var key = ApiKey.HashOf(await web.AddKeyAsync("owner", KeyScopes.Verify));
-        dns.Records[Domain] = [rig.Context.Links!.RecordOf(key, Domain)];
-        await rig.HandleAsync(Command(rig, key, Domain));
-        await rig.HandleAsync(Command(rig, key, Domain));
+        _dns.Records[Domain] = [_rig.Context.Links!.RecordOf(key, Domain)];
+        await _rig.HandleAsync(Command(key, Domain));
+        await _rig.HandleAsync(Command(key, Domain));
         Assert.Equal([Domain], await DomainsAsync());
 
-        dns.Records.Clear();
+        _dns.Records.Clear();
         await CheckAfterAsync(TimeSpan.FromDays(89)); // not due
-        dns.Records[Domain] = [rig.Context.Links.RecordOf(key, Domain)];
+        _dns.Records[Domain] = [_rig.Context.Links.RecordOf(key, Domain)];
         await CheckAfterAsync(TimeSpan.FromDays(1)); // succeeds
-        dns.Records.Clear();
+        _dns.Records.Clear();
         await CheckAfterAsync(TimeSpan.FromDays(90)); // fails
         await CheckAfterAsync(TimeSpan.FromDays(6)); // not due
-        dns.IsDown = true;
+        _dns.IsDown = true;
         await CheckAfterAsync(TimeSpan.FromDays(1)); // proves nothing
-        dns.IsDown = false;
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        _dns.IsDown = false;
+        await CheckProofsAsync();
         Assert.Empty(await DomainsAsync());
-        Assert.Empty(await rig.Context.Database.ListProofsAsync(None));
+        Assert.Empty(await _rig.Context.Database.ListProofsAsync(None));
 
         async Task CheckAfterAsync(TimeSpan time)
         {
-            clock.Advance(time);
-            await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+            Clock.Advance(time);
+            await CheckProofsAsync();
             Assert.Equal([Domain], await DomainsAsync());
         }
 
-        async Task<IReadOnlyList<string>> DomainsAsync() => (await rig.Context.ApiKeys.FindAsync(key, None))!.Domains;
+        async Task<IReadOnlyList<string>> DomainsAsync() => (await _rig.Context.ApiKeys.FindAsync(key, None))!.Domains;
     }
 
     [Fact]
     public async Task Person_proves_a_domain_by_mail_is_notified_and_sees_its_accounts()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
-        await DropAsync(rig, "First", $"ann@{Domain}", $"+bob@{Domain}", "ann@example.net");
-        await PostAsync(web, "/domains", $"domain=%20Contoso.COM&proof=security&email=ignored%40example.com", "Check the mailbox");
-        await rig.RunToEndAsync();
-        var mail = rig.Mails().Single();
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
+        await _rig.DropAsync("First", $"ann@{Domain}", $"+bob@{Domain}", "ann@example.net");
+        await _rig.SubmitAsync(web, "/domains", "domain=%20Contoso.COM&proof=security&email=ignored%40example.com", "Check the mailbox");
+        var mail = _rig.Mails().Single();
         Assert.Equal(($"security@{Domain}", $"Confirm the domain {Domain} for breach notifications"), (mail.To, mail.Mail.Subject));
         var link = PeopleRig.LinkIn(mail.Mail, "domains/confirm");
 
         // Mail scanners follow links.
         Assert.Contains($"<form method=\"post\" action=\"{link}\">", (await web.GetAsync(link)).Text, StringComparison.Ordinal);
-        await SignInAsync(rig, web, $"security@{Domain}");
-        Assert.Empty(await SubscribersAsync(rig));
-        Assert.Single(rig.Mails());
-        await PostAsync(web, link, "", "The domain is confirmed");
-        await rig.RunToEndAsync();
-        Assert.Equal([new Subscription($"security@{Domain}", Domain)], await SubscribersAsync(rig));
-        Assert.Equal($"You are notified of breaches with addresses of {Domain}", rig.LastMail().Subject);
-        await DropAsync(rig, "Second", $"eve@{Domain}");
-        Assert.Equal($"1 email address of {Domain} in leaked data: Second", rig.LastMail().Subject);
+        await SignInAsync(web, $"security@{Domain}");
+        Assert.Empty(await _rig.SubscribersAsync());
+        Assert.Single(_rig.Mails());
+        await _rig.SubmitAsync(web, link, "", "The domain is confirmed");
+        Assert.Equal([new Subscription($"security@{Domain}", Domain)], await _rig.SubscribersAsync());
+        Assert.Equal($"You are notified of breaches with addresses of {Domain}", _rig.LastMail().Subject);
+        await _rig.DropAsync("Second", $"eve@{Domain}");
+        Assert.Equal($"1 email address of {Domain} in leaked data: Second", _rig.LastMail().Subject);
 
         // A running server knows the catalogue for some time.
-        await using var fresh = await rig.StartWebAsync(dns: dns.Setting);
-        await SignInAsync(rig, fresh, $"security@{Domain}");
-        var open = PeopleRig.LinkIn(rig.LastMail(), "domains/open");
+        await using var fresh = await _rig.StartWebAsync(dns: _dns.Setting);
+        await SignInAsync(fresh, $"security@{Domain}");
+        var open = PeopleRig.LinkIn(_rig.LastMail(), "domains/open");
         Assert.Equal(200, (await fresh.GetAsync(open)).Status);
         var opened = await fresh.PostFormAsync(open, "");
         Assert.Equal((303, "/domains/accounts"), (opened.Status, opened.Header("Location")));
@@ -204,32 +191,30 @@ public sealed partial class DomainTests
         var closed = await fresh.PostFormAsync("/domains/close", "", cookie);
         Assert.Equal((303, "/domains"), (closed.Status, closed.Header("Location")));
         Assert.StartsWith("__Host-hibp-domain=; expires=Thu, 01 Jan 1970", closed.Header("Set-Cookie"), StringComparison.Ordinal);
-        ((TestClock)rig.Pipeline.Time).Advance(TimeSpan.FromMinutes(30));
+        Clock.Advance(TimeSpan.FromMinutes(30));
         Assert.Equal(400, (await fresh.GetAsync("/domains/accounts", headers: cookie)).Status);
     }
 
     [Fact]
     public async Task Link_to_sign_in_expires_after_15_minutes_and_is_limited()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
-        await rig.Pipeline.ImportAsync((Contact, Domain), (Contact, null), ("other@example.net", "example.net"));
-        await SignInAsync(rig, web, "other@example.net");
-        Assert.Empty(rig.Mails());
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
+        await _rig.Pipeline.ImportAsync((Contact, Domain), (Contact, null), ("other@example.net", "example.net"));
+        await SignInAsync(web, "other@example.net");
+        Assert.Empty(_rig.Mails());
         for (var i = 0; i < 6; i++)
-            await rig.HandleAsync(rig.New(CommandKind.SignIn) with { Email = Contact, Domain = Domain, Network = "CB0071" });
-        Assert.Equal(5, rig.Mails().Count);
-        var open = PeopleRig.LinkIn(rig.LastMail(), "domains/open");
-        ((TestClock)rig.Pipeline.Time).Advance(SignIn.ValidFor);
+            await _rig.HandleAsync(_rig.New(CommandKind.SignIn) with { Email = Contact, Domain = Domain, Network = "CB0071" });
+        Assert.Equal(5, _rig.Mails().Count);
+        var open = PeopleRig.LinkIn(_rig.LastMail(), "domains/open");
+        Clock.Advance(SignIn.ValidFor);
         Assert.Equal(400, (await web.PostFormAsync(open, "")).Status);
         foreach (var wrong in (string[])
         [
             "/domains/open", "/domains/open?t=", open + "0", open[..^1] + "g", "/domains/open?t=" + new string('0', 64),
         ])
             Assert.Equal((wrong, 400), (wrong, (await web.PostFormAsync(wrong, "")).Status));
-        await rig.Context.SignIns.DeleteExpiredAsync(rig.Pipeline.Time.GetUtcNow(), None);
-        Assert.Null(await rig.Context.SignIns.TakeAsync(open[^SignIn.SecretLength..], None));
+        await _rig.Context.SignIns.DeleteExpiredAsync(_rig.Pipeline.Time.GetUtcNow(), None);
+        Assert.Null(await _rig.Context.SignIns.TakeAsync(open[^SignIn.SecretLength..], None));
     }
 
     [Theory]
@@ -237,66 +222,63 @@ public sealed partial class DomainTests
     [InlineData("file")]
     public async Task Person_proves_a_domain_by_what_it_publishes_and_loses_it_without(string proof)
     {
-        await using var dns = new DnsTestServer();
-        await using var files = await FileServer.StartAsync(Domain);
-        await using var rig = await StartAsync(dns, files);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
+        await using var files = await FileServer.StartAsync();
+        _rig.With(_rig.Context with { Records = new DomainRecords(_dns.Setting, files.CreateHandler()) });
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
         var form = $"domain={Domain}&proof={proof}&email={Contact}";
-        var record = Record().Match(await PostAsync(web, "/domains", form, "Prove that you own the domain")).Value;
-        Assert.Equal(rig.Context.Links!.RecordOf(Contact, Domain), record);
+        var record = Record().Match(await PeopleRig.PostAsync(web, "/domains", form, "Prove that you own the domain")).Value;
+        Assert.Equal(_rig.Context.Links!.RecordOf(Contact, Domain), record);
         // The web server's file is read by the pipeline only.
-        await PostAsync(web, "/domains", $"{form}&published=yes", proof == "dns" ? "was not found" : "The file is being checked");
-        await rig.RunToEndAsync();
-        Assert.Empty(rig.Mails());
+        var missing = await PeopleRig.PostAsync(
+            web, "/domains", $"{form}&published=yes", proof == "dns" ? "Prove that you own the domain" : "The file is being checked");
+        Assert.Equal(proof == "dns", missing.Contains("was not found", StringComparison.Ordinal));
+        await _rig.RunToEndAsync();
+        Assert.Empty(_rig.Mails());
 
         Publish(record);
-        await PostAsync(web, "/domains", $"{form}&published=yes", proof == "dns" ? "Check the mailbox" : "The file is being checked");
-        await rig.RunToEndAsync();
-        Assert.Equal([Contact], rig.Mails().Select(one => one.To));
-        await PostAsync(web, PeopleRig.LinkIn(rig.LastMail(), "domains/confirm"), "", "The domain is confirmed");
-        await rig.RunToEndAsync();
-        Assert.Equal([new Subscription(Contact, Domain)], await SubscribersAsync(rig));
+        await _rig.SubmitAsync(
+            web, "/domains", $"{form}&published=yes", proof == "dns" ? "Check the mailbox" : "The file is being checked");
+        Assert.Equal([Contact], _rig.Mails().Select(one => one.To));
+        await _rig.SubmitAsync(web, PeopleRig.LinkIn(_rig.LastMail(), "domains/confirm"), "", "The domain is confirmed");
+        Assert.Equal([new Subscription(Contact, Domain)], await _rig.SubscribersAsync());
 
-        var clock = (TestClock)rig.Pipeline.Time;
-        clock.Advance(TimeSpan.FromDays(90));
+        Clock.Advance(TimeSpan.FromDays(90));
         await CheckAsync(2); // succeeds
         Publish("hibp-verify=dweb_other");
-        clock.Advance(TimeSpan.FromDays(89));
+        Clock.Advance(TimeSpan.FromDays(89));
         await CheckAsync(2); // not due
-        clock.Advance(TimeSpan.FromDays(1));
+        Clock.Advance(TimeSpan.FromDays(1));
         await CheckAsync(3);
-        Assert.Equal($"The proof of {Domain} is missing", rig.LastMail().Subject);
-        clock.Advance(TimeSpan.FromDays(7));
-        Assert.Single(await SubscribersAsync(rig));
+        Assert.Equal($"The proof of {Domain} is missing", _rig.LastMail().Subject);
+        Clock.Advance(TimeSpan.FromDays(7));
+        Assert.Single(await _rig.SubscribersAsync());
         await CheckAsync(4);
-        Assert.Equal((Contact, $"The proof of {Domain} has ended"), (rig.Mails()[^1].To, rig.LastMail().Subject));
-        Assert.Empty(await SubscribersAsync(rig));
-        Assert.Empty(await rig.Context.Database.ListProofsAsync(None));
-        await SignInAsync(rig, web, Contact);
+        Assert.Equal((Contact, $"The proof of {Domain} has ended"), (_rig.Mails()[^1].To, _rig.LastMail().Subject));
+        Assert.Empty(await _rig.SubscribersAsync());
+        Assert.Empty(await _rig.Context.Database.ListProofsAsync(None));
+        await SignInAsync(web, Contact);
         await CheckAsync(4);
 
         void Publish(string line)
         {
             if (proof == "dns")
-                dns.Records[Domain] = [line];
+                _dns.Records[Domain] = [line];
             else
                 files.Content = $"{line}\r\n";
         }
 
         async Task CheckAsync(int mails)
         {
-            await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-            Assert.Equal(mails, rig.Mails().Count);
+            await CheckProofsAsync();
+            Assert.Equal(mails, _rig.Mails().Count);
         }
     }
 
     [Fact]
     public async Task Key_gets_a_domain_by_mail_for_a_year()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
         string text;
-        await using (var web = await rig.StartWebAsync(dns: dns.Setting))
+        await using (var web = await _rig.StartWebAsync(dns: _dns.Setting))
         {
             text = await web.AddKeyAsync("owner", KeyScopes.Verify);
             foreach (var (body, message) in ((string, string)[])
@@ -305,186 +287,151 @@ public sealed partial class DomainTests
                 ($$"""{"DomainName":"{{Domain}}","EmailAlias":"dns"}""",
                     "The emailAlias is expected to be one of: security, hostmaster, postmaster, webmaster"),
             ])
-            {
-                var refused = await AskAsync(web, "sendemail", text, body);
-                Assert.Equal((400, message), (refused.Status, refused.Json.GetProperty("message").GetString()));
-            }
+                AssertRefused(400, message, await AskAsync(web, "sendemail", text, body));
             var sent = await AskAsync(web, "sendemail", text, $$"""{"DomainName":"{{Domain}}","EmailAlias":"webmaster"}""");
             Assert.Equal((200, ""), (sent.Status, sent.Text));
-            await rig.RunToEndAsync();
-            Assert.Equal([$"webmaster@{Domain}"], rig.Mails().Select(one => one.To));
-            Assert.Equal($"Let the API key owner see the addresses of {Domain}?", rig.LastMail().Subject);
+            await _rig.RunToEndAsync();
+            Assert.Equal([$"webmaster@{Domain}"], _rig.Mails().Select(one => one.To));
+            Assert.Equal($"Let the API key owner see the addresses of {Domain}?", _rig.LastMail().Subject);
             // The limit of the mailbox is not used up by it, but a second mail for a key exceeds its own.
             await AskAsync(web, "sendemail", text, $$"""{"DomainName":"{{Domain}}","EmailAlias":"webmaster"}""");
-            await rig.RunToEndAsync();
-            Assert.Single(rig.Mails());
-            await PostAsync(web, "/domains", $"domain={Domain}&proof=webmaster", "Check the mailbox");
-            await rig.RunToEndAsync();
-            Assert.Equal(2, rig.Mails().Count);
-            await PostAsync(web, PeopleRig.LinkIn(rig.Mails()[0].Mail, "domains/confirm"), "", "The domain is confirmed");
-            await rig.RunToEndAsync();
+            await _rig.RunToEndAsync();
+            Assert.Single(_rig.Mails());
+            await _rig.SubmitAsync(web, "/domains", $"domain={Domain}&proof=webmaster", "Check the mailbox");
+            Assert.Equal(2, _rig.Mails().Count);
+            await _rig.SubmitAsync(web, PeopleRig.LinkIn(_rig.Mails()[0].Mail, "domains/confirm"), "", "The domain is confirmed");
         }
         var key = ApiKey.HashOf(text);
         Assert.Equal([Domain], await DomainsAsync());
-        Assert.Empty(await SubscribersAsync(rig));
-        var clock = (TestClock)rig.Pipeline.Time;
-        clock.Advance(TimeSpan.FromDays(365) - TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        Assert.Empty(await _rig.SubscribersAsync());
+        Clock.Advance(TimeSpan.FromDays(365) - TimeSpan.FromSeconds(1));
+        await CheckProofsAsync();
         Assert.Equal([Domain], await DomainsAsync());
-        clock.Advance(TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
+        Clock.Advance(TimeSpan.FromSeconds(1));
+        await CheckProofsAsync();
         Assert.Empty(await DomainsAsync());
-        Assert.Equal(($"webmaster@{Domain}", $"The proof of {Domain} has ended"), (rig.Mails()[^1].To, rig.LastMail().Subject));
+        Assert.Equal(($"webmaster@{Domain}", $"The proof of {Domain} has ended"), (_rig.Mails()[^1].To, _rig.LastMail().Subject));
 
-        async Task<IReadOnlyList<string>> DomainsAsync() => (await rig.Context.ApiKeys.FindAsync(key, None))!.Domains;
-    }
-
-    [Fact]
-    public async Task Mail_server_that_is_down_for_three_days_keeps_no_lapsed_domain()
-    {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await AddProofAsync(rig, ProofKind.Webmaster);
-        await using var down = NotificationSenders.Create("smtp://127.0.0.1:1");
-        rig.With(rig.Context with { Sender = down });
-        var clock = (TestClock)rig.Pipeline.Time;
-        clock.Advance(TimeSpan.FromDays(365 + 3) - TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-        Assert.Single(await SubscribersAsync(rig));
-        clock.Advance(TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-        Assert.Empty(await SubscribersAsync(rig));
+        async Task<IReadOnlyList<string>> DomainsAsync() => (await _rig.Context.ApiKeys.FindAsync(key, None))!.Domains;
     }
 
     [Fact]
     public async Task Renewal_that_nobody_confirmed_keeps_no_domain_from_its_check()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await AddProofAsync(rig, ProofKind.Dns);
+        await AddProofAsync(ProofKind.Dns);
         var wanted = new SubscriptionRequest(Contact, Domain, ProofKind.Dns);
-        ((TestClock)rig.Pipeline.Time).Advance(TimeSpan.FromDays(90));
-        await rig.Context.Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], TimeSpan.FromDays(7), None);
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-        Assert.NotNull(Assert.Single(await rig.Context.Database.ListProofsAsync(None)).FailedAt);
+        Clock.Advance(TimeSpan.FromDays(90));
+        await _rig.Context.Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], TimeSpan.FromDays(7), None);
+        await CheckProofsAsync();
+        Assert.NotNull(Assert.Single(await _rig.Context.Database.ListProofsAsync(None)).FailedAt);
     }
 
     [Fact]
     public async Task Key_that_may_no_longer_add_domains_gets_none_by_a_link()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
         var key = new ApiKey { Hash = new string('a', 64), Name = "owner", Rpm = 10, Scopes = KeyScopes.Verify };
-        await rig.Context.ApiKeys.CreateAsync(None);
-        await rig.Context.ApiKeys.AddAsync(key, None);
-        await rig.HandleAsync(rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Security, Key = key.Hash });
-        var link = PeopleRig.LinkIn(rig.LastMail(), "domains/confirm");
-        await rig.Context.ApiKeys.RemoveAsync(key.Hash, None);
-        await rig.Context.ApiKeys.AddAsync(key with { Scopes = KeyScopes.Search }, None);
-        await rig.HandleAsync(rig.Follow(CommandKind.ConfirmDomain, link));
-        Assert.Empty((await rig.Context.ApiKeys.FindAsync(key.Hash, None))!.Domains);
-        Assert.Empty(await rig.Context.Database.ListProofsAsync(None));
+        await _rig.Context.ApiKeys.CreateAsync(None);
+        await _rig.Context.ApiKeys.AddAsync(key, None);
+        await _rig.HandleAsync(_rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Security, Key = key.Hash });
+        var link = PeopleRig.LinkIn(_rig.LastMail(), "domains/confirm");
+        await _rig.Context.ApiKeys.RemoveAsync(key.Hash, None);
+        await _rig.Context.ApiKeys.AddAsync(key with { Scopes = KeyScopes.Search }, None);
+        await _rig.HandleAsync(_rig.Follow(CommandKind.ConfirmDomain, link));
+        Assert.Empty((await _rig.Context.ApiKeys.FindAsync(key.Hash, None))!.Domains);
+        Assert.Empty(await _rig.Context.Database.ListProofsAsync(None));
     }
 
     [Fact]
     public async Task Checks_that_anybody_causes_are_limited_and_not_repeated()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        var wanted = rig.New(CommandKind.RequestDomain) with
+        var wanted = _rig.New(CommandKind.RequestDomain) with
         {
             Domain = Domain,
             Proof = ProofKind.Dns,
             Email = Contact,
             Network = "CB0071",
         };
-        dns.IsDown = true;
-        await rig.HandleAsync(wanted); // not deferred
-        dns.IsDown = false;
-        dns.Records[Domain] = [rig.Context.Links!.RecordOf(Contact, Domain)];
+        _dns.IsDown = true;
+        await _rig.HandleAsync(wanted); // not deferred
+        _dns.IsDown = false;
+        _dns.Records[Domain] = [_rig.Context.Links!.RecordOf(Contact, Domain)];
         for (var i = 1; i < 20; i++)
-            await rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Email = "other@example.com" });
-        await rig.HandleAsync(wanted with { Id = Guid.NewGuid() });
-        Assert.Empty(rig.Mails());
-        await rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Network = "CB0072" });
-        Assert.Single(rig.Mails());
+            await _rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Email = "other@example.com" });
+        await _rig.HandleAsync(wanted with { Id = Guid.NewGuid() });
+        Assert.Empty(_rig.Mails());
+        await _rig.HandleAsync(wanted with { Id = Guid.NewGuid(), Network = "CB0072" });
+        Assert.Single(_rig.Mails());
     }
 
     [Fact]
     public async Task Address_that_ended_the_mails_of_a_domain_is_asked_once_in_30_days()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await AddProofAsync(rig, ProofKind.Security);
-        await rig.Context.Get<SubscriberOperations>().RemoveAsync([Contact], [Domain], SuppressionReason.Unsubscribed, None);
-        dns.Records[Domain] = [rig.Context.Links!.RecordOf(Contact, Domain)];
+        await AddProofAsync(ProofKind.Security);
+        await _rig.Context.Get<SubscriberOperations>().RemoveAsync([Contact], [Domain], SuppressionReason.Unsubscribed, None);
+        _dns.Records[Domain] = [_rig.Context.Links!.RecordOf(Contact, Domain)];
         for (var i = 0; i < 3; i++)
         {
-            await rig.HandleAsync(rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Dns, Email = Contact });
-            ((TestClock)rig.Pipeline.Time).Advance(TimeSpan.FromDays(1));
+            await _rig.HandleAsync(_rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = ProofKind.Dns, Email = Contact });
+            Clock.Advance(TimeSpan.FromDays(1));
         }
-        Assert.Single(rig.Mails());
+        Assert.Single(_rig.Mails());
     }
 
     [Fact]
     public async Task Mailbox_of_a_number_proves_nothing()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        var command = rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = (ProofKind)20231234 };
-        Assert.NotNull(await rig.Context.Get<ProvenDomains>().FindRefusalAsync(command, None));
+        var command = _rig.New(CommandKind.RequestDomain) with { Domain = Domain, Proof = (ProofKind)20231234 };
+        Assert.NotNull(await _rig.Context.Get<ProvenDomains>().FindRefusalAsync(command, None));
         // Neither does a sealed command carry one.
-        await Assert.ThrowsAsync<JsonException>(() => rig.HandleAsync(command));
-        Assert.Empty(rig.Mails());
+        await Assert.ThrowsAsync<JsonException>(() => _rig.HandleAsync(command));
+        Assert.Empty(_rig.Mails());
     }
 
-    [Fact]
-    public async Task First_failure_is_recorded_once_its_mail_is_sent_or_after_three_days()
+    [Theory]
+    [InlineData(ProofKind.Webmaster, 365)]
+    [InlineData(ProofKind.Dns, 90)]
+    public async Task Mail_server_that_is_down_delays_a_lapse_or_first_failure_by_three_days_at_most(ProofKind kind, int days)
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await AddProofAsync(rig, ProofKind.Dns);
+        await AddProofAsync(kind);
         await using var down = NotificationSenders.Create("smtp://127.0.0.1:1");
-        rig.With(rig.Context with { Sender = down });
-        var clock = (TestClock)rig.Pipeline.Time;
-        clock.Advance(TimeSpan.FromDays(90 + 3) - TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-        Assert.Null((await rig.Context.Database.ListProofsAsync(None)).Single().FailedAt);
-        clock.Advance(TimeSpan.FromSeconds(1));
-        await rig.Context.Get<ProvenDomains>().CheckAsync(None);
-        Assert.NotNull((await rig.Context.Database.ListProofsAsync(None)).Single().FailedAt);
+        _rig.With(_rig.Context with { Sender = down });
+        Clock.Advance(TimeSpan.FromDays(days + 3) - TimeSpan.FromSeconds(1));
+        await CheckProofsAsync();
+        Assert.Null(Assert.Single(await _rig.Context.Database.ListProofsAsync(None)).FailedAt);
+        Assert.Single(await _rig.SubscribersAsync());
+        Clock.Advance(TimeSpan.FromSeconds(1));
+        await CheckProofsAsync();
+        if (kind == ProofKind.Webmaster)
+            Assert.Empty(await _rig.SubscribersAsync());
+        else
+            Assert.NotNull(Assert.Single(await _rig.Context.Database.ListProofsAsync(None)).FailedAt);
     }
 
     [Theory]
     [InlineData("domain=no+domain&proof=dns", "That is not a domain")]
     [InlineData("proof=dns", "That is not a domain")]
     [InlineData("domain=gmail.com&proof=security", "Nobody can prove this domain")]
-    [InlineData("domain=co.uk&proof=security", "Nobody can prove this domain")]
     [InlineData($"domain={Domain}", "Choose how")]
     [InlineData($"domain={Domain}&proof=magic", "Choose how")]
     [InlineData($"domain={Domain}&proof=dns", "Enter your email address")]
     [InlineData($"domain={Domain}&proof=file&email=nobody", "Enter your email address")]
     public async Task Wrong_form_is_refused_with_the_reason(string form, string expected)
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        await using var web = await rig.StartWebAsync(dns: dns.Setting);
+        await using var web = await _rig.StartWebAsync(dns: _dns.Setting);
         var refused = await web.PostFormAsync("/domains", form);
         Assert.Equal(400, refused.Status);
         Assert.Contains(expected, refused.Text, StringComparison.Ordinal);
         Assert.Equal(400, (await web.PostFormAsync("/domains/signin", form.Replace(Domain, "", StringComparison.Ordinal))).Status);
-        Assert.Empty(await rig.Context.Queues.Get(QueueNames.Commands).PeekAsync(32, None));
+        Assert.Empty(await _rig.Context.Queues.Get(QueueNames.Commands).PeekAsync(32, None));
     }
 
     [Fact]
     public async Task Domain_that_is_not_proven_causes_no_mail_even_if_the_web_app_forwards_it()
     {
-        await using var dns = new DnsTestServer();
-        await using var rig = await StartAsync(dns);
-        var other = rig.Context.Links!.RecordOf("other@example.net", Domain);
-        dns.Records[Domain] = [other];
-        dns.Records["gmail.com"] = [rig.Context.Links.RecordOf(Contact, "gmail.com")];
-        var wanted = rig.New(CommandKind.RequestDomain) with { Email = Contact, Domain = Domain, Proof = ProofKind.Dns };
+        var other = _rig.Context.Links!.RecordOf("other@example.net", Domain);
+        _dns.Records[Domain] = [other];
+        _dns.Records["gmail.com"] = [_rig.Context.Links.RecordOf(Contact, "gmail.com")];
+        var wanted = _rig.New(CommandKind.RequestDomain) with { Email = Contact, Domain = Domain, Proof = ProofKind.Dns };
         foreach (var command in (PersonCommand[])
         [
             wanted, wanted with { Proof = null }, wanted with { Domain = "gmail.com" }, wanted with { Email = null },
@@ -492,60 +439,38 @@ public sealed partial class DomainTests
             wanted with { Domain = "gmail.com", Proof = ProofKind.Security }, wanted with { Kind = CommandKind.SignIn },
         ])
         {
-            await rig.HandleAsync(command with { Id = Guid.NewGuid() });
+            await _rig.HandleAsync(command with { Id = Guid.NewGuid() });
         }
-        Assert.Empty(rig.Mails());
+        Assert.Empty(_rig.Mails());
         // A link for another purpose confirms nothing.
-        await rig.HandleAsync(rig.Subscribe(Contact));
-        await rig.HandleAsync(rig.Follow(CommandKind.ConfirmDomain, PeopleRig.LinkIn(rig.LastMail(), "verify")));
-        Assert.Empty(await SubscribersAsync(rig));
+        await _rig.HandleAsync(_rig.Subscribe(Contact));
+        await _rig.HandleAsync(_rig.Follow(CommandKind.ConfirmDomain, PeopleRig.LinkIn(_rig.LastMail(), "verify")));
+        Assert.Empty(await _rig.SubscribersAsync());
     }
 
-    private static async Task<string> PostAsync(WebRig web, string path, string form, string expected)
-    {
-        var reply = await web.PostFormAsync(path, form);
-        Assert.True(reply.Status == 200, $"{path}: {reply}");
-        Assert.Contains(expected, reply.Text, StringComparison.Ordinal);
-        return reply.Text;
-    }
+    private static void AssertRefused(int status, string message, WebReply reply) =>
+        Assert.Equal((status, message), (reply.Status, reply.Json.GetProperty("message").GetString()));
+
+    private Task CheckProofsAsync() => _rig.Context.Get<ProvenDomains>().CheckAsync(None);
 
     /// <summary>Subscribes the contact to the domain, which is proven.</summary>
-    private static async Task AddProofAsync(PeopleRig rig, ProofKind kind)
+    private async Task AddProofAsync(ProofKind kind)
     {
-        await rig.Pipeline.ImportAsync((Contact, Domain));
-        var due = (await rig.Context.Database.RequestSignInAsync(Guid.NewGuid(), Contact, Domain, [], None)).Due!;
-        await rig.Context.Database.PutProofAsync(new DomainProof(DomainProof.HolderOf(due.Subscription), Domain, kind), None);
+        await _rig.Pipeline.ImportAsync((Contact, Domain));
+        var due = (await _rig.Context.Database.RequestSignInAsync(Guid.NewGuid(), Contact, Domain, [], None)).Due!;
+        await _rig.Context.Database.PutProofAsync(new DomainProof(DomainProof.HolderOf(due.Subscription), Domain, kind), None);
     }
 
-    private static async Task SignInAsync(PeopleRig rig, WebRig web, string email)
+    private async Task SignInAsync(WebRig web, string email)
     {
-        await PostAsync(web, "/domains/signin", $"domain={Domain}&email={email}", "Check your mail");
-        await rig.RunToEndAsync();
+        await _rig.SubmitAsync(web, "/domains/signin", $"domain={Domain}&email={email}", "Check your mail");
     }
-
-    private static async Task DropAsync(PeopleRig rig, string name, params string[] accounts)
-    {
-        await rig.Pipeline.DropAsync($"{name}.zip", PipelineRig.Zip(("list.txt", string.Join('\n', accounts))));
-        await rig.RunToEndAsync();
-    }
-
-    private static async Task<IReadOnlyList<Subscription>> SubscribersAsync(PeopleRig rig) =>
-        await rig.Context.Database.ListSubscribersAsync(None).ToListAsync(None);
 
     [GeneratedRegex("hibp-verify=dweb_[0-9a-f]{32}", RegexOptions.None, 1000)]
     private static partial Regex Record();
 
-    private static PersonCommand Command(PeopleRig rig, string key, string domain) =>
-        rig.New(CommandKind.VerifyDomain) with { Key = key, Domain = domain };
-
-    private static async Task<PeopleRig> StartAsync(DnsTestServer dns, FileServer? files = null)
-    {
-        var rig = await PeopleRig.StartAsync(TestClock.Standing());
-        return rig.With(rig.Context with
-        {
-            Records = files is null ? new DomainRecords(dns.Setting) : new DomainRecords(dns.Setting, files.CreateHandler()),
-        });
-    }
+    private PersonCommand Command(string key, string domain) =>
+        _rig.New(CommandKind.VerifyDomain) with { Key = key, Domain = domain };
 
     private static async Task<WebReply> AskAsync(
         WebRig web, string endpoint, string? key, string body = $$"""{"DomainName":"{{Domain}}"}""")
@@ -558,34 +483,17 @@ public sealed partial class DomainTests
     /// <summary>The web server of a domain, with its certificate.</summary>
     private sealed class FileServer : IAsyncDisposable
     {
-        private readonly X509Certificate2 _certificate;
-        private readonly WebApplication _server;
-
-        private FileServer(string domain)
-        {
-            _certificate = SmtpTestServer.CreateCertificate(domain);
-            var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
-            builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(
-                server => server.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(_certificate)));
-            builder.Services.AddLogging();
-            _server = builder.Build();
-            _server.Run(context =>
-            {
-                if (Content is not null && context.Request.Path == "/.well-known/hibp-verify.txt" && context.Request.Host.Host == domain)
-                    return context.Response.WriteAsync(Content);
-                context.Response.StatusCode = StatusCodes.Status404NotFound;
-                return Task.CompletedTask;
-            });
-        }
+        private readonly X509Certificate2 _certificate = SmtpTestServer.CreateCertificate(Domain);
+        private LocalServer _server = null!;
 
         /// <summary>Null: there is no file.</summary>
         public string? Content { get; set; }
 
-        public static async Task<FileServer> StartAsync(string domain)
+        public static async Task<FileServer> StartAsync()
         {
-            var server = new FileServer(domain);
-            await server._server.StartAsync();
-            return server;
+            var files = new FileServer();
+            files._server = await LocalServer.StartAsync(files.AnswerAsync, files._certificate);
+            return files;
         }
 
         /// <summary>Connects to this server instead of the domain's, and trusts its certificate.</summary>
@@ -599,13 +507,19 @@ public sealed partial class DomainTests
             _certificate.Dispose();
         }
 
+        private Task AnswerAsync(HttpContext context)
+        {
+            if (Content is not null && context.Request.Path == "/.well-known/hibp-verify.txt" && context.Request.Host.Host == Domain)
+                return context.Response.WriteAsync(Content);
+            context.Response.StatusCode = StatusCodes.Status404NotFound;
+            return Task.CompletedTask;
+        }
+
         private async Task<Stream> ConnectAsync(IPAddress[] addresses, int port, CancellationToken cancellationToken)
         {
             Assert.Equal(443, port);
-            var here = new Uri(_server.Services.GetRequiredService<IServer>().Features.GetRequiredFeature<IServerAddressesFeature>()
-                .Addresses.Single());
             var socket = new Socket(SocketType.Stream, ProtocolType.Tcp);
-            await socket.ConnectAsync(IPAddress.Loopback, here.Port, cancellationToken);
+            await socket.ConnectAsync(IPAddress.Loopback, new Uri(_server.Address).Port, cancellationToken);
             return new NetworkStream(socket, ownsSocket: true);
         }
     }
