@@ -1,8 +1,5 @@
-using System.IO.Compression;
-
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>Tests the public responses about breaches.</summary>
 public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     private WebRig Web => fixture.Web;
@@ -52,8 +49,7 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
         var zipped = await Web.GetAsync("/api/v3/breaches", headers: [("Accept-Encoding", "br, gzip;q=0.5")]);
         Assert.Equal(("gzip", "Accept-Encoding", "Accept-Encoding"),
             (zipped.Header("Content-Encoding"), zipped.Header("Vary"), plain.Header("Vary")));
-        using var stream = new GZipStream(new MemoryStream(zipped.Body), CompressionMode.Decompress);
-        Assert.Equal(plain.Text, await new StreamReader(stream).ReadToEndAsync());
+        Assert.Equal(plain.Text, zipped.Unzipped);
         Assert.NotEqual(plain.Header("ETag"), zipped.Header("ETag"));
         foreach (var tag in (string[])[plain.Header("ETag"), $"\"x\", W/{plain.Header("ETag")}", zipped.Header("ETag"), "*"])
         {
@@ -80,12 +76,6 @@ public sealed class CatalogueApiTests(WebFixture fixture) : IClassFixture<WebFix
     [InlineData("DELETE", "/api/v3/breachedaccount/a@example.com", 405)]
     [InlineData("GET", "/", 404)]
     [InlineData("GET", "/api/v3", 404)]
-    [InlineData("GET", "/api/v2/breaches", 404)]
-    [InlineData("GET", "//api/v3/breaches", 404)]
-    [InlineData("GET", "/api/v3/../v3/breaches", 404)]
-    [InlineData("GET", "/api/v3/breaches/more", 404)]
-    [InlineData("POST", "/UpsertSlice", 404)]
-    [InlineData("GET", "/admin/host/status", 404)]
     public async Task Unknown_path_or_method_is_refused_in_JSON(string method, string path, int status)
     {
         var reply = await Web.GetAsync(path, method: method);

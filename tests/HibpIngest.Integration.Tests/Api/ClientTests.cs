@@ -1,9 +1,7 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>Tests published clients against the API.</summary>
 public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
 {
     [Fact]
@@ -55,20 +53,8 @@ public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
             Path.Combine("tests", "HibpIngest.Integration.Tests", "Api", "clients", "package.json")))!;
         var proof = Path.Combine(folder, "node_modules", "hibp", "package.json");
         await NodePackages.InstallAsync(folder, "clients of the API", proof, progress: null, CancellationToken.None);
-        var start = new ProcessStartInfo("node")
-        {
-            UseShellExecute = false,
-            RedirectStandardOutput = true,
-            RedirectStandardError = true,
-            WorkingDirectory = folder,
-        };
-        foreach (var argument in (string[])["hibp.mjs", $"{server}api/v3", key, WebFixture.InAll, "example.com"])
-            start.ArgumentList.Add(argument);
-        using var node = Process.Start(start)!;
-        var errors = node.StandardError.ReadToEndAsync();
-        var output = await node.StandardOutput.ReadToEndAsync();
-        await node.WaitForExitAsync();
-        Assert.True(node.ExitCode == 0, await errors);
+        var (output, _) = await ExternalProgram.RunAsync(
+            "node", Path.Combine(folder, "hibp.mjs"), $"{server}api/v3", key, WebFixture.InAll, "example.com");
         return JsonElement.Parse(output);
     }
 

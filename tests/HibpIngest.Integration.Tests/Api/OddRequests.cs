@@ -1,5 +1,3 @@
-using System.Net;
-
 namespace HibpIngest.Integration.Tests.Api;
 
 /// <summary>
@@ -125,15 +123,11 @@ internal sealed class OddRequests(int seed, string key)
         yield return Line("unknown coding", $"POST {Catalogue}", 400, "Transfer-Encoding: gzip\r\n");
     }
 
-    private OddRequest Get(string kind, string target, int status, string[] headers) => Get(kind, target, status, "x", key, headers);
-
-    private OddRequest Get(string kind, string target, int status, string? host = null, string? asKey = null) =>
-        Get(kind, target, status, host ?? "x", asKey ?? key, []);
-
-    private static OddRequest Get(string kind, string target, int status, string host, string key, string[] headers) => new(
+    private OddRequest Get(
+        string kind, string target, int status, string[]? headers = null, string host = "x", string? asKey = null) => new(
         kind, status, Encoding.UTF8.GetBytes(
-            $"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: odd\r\nhibp-api-key: {key}\r\n"
-            + $"{string.Concat(headers.Select(header => header + "\r\n"))}\r\n"));
+            $"GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: odd\r\nhibp-api-key: {asKey ?? key}\r\n"
+            + $"{string.Concat((headers ?? []).Select(header => header + "\r\n"))}\r\n"));
 
     /// <summary>Makes a request with this request line and these headers, each with its line end.</summary>
     private static OddRequest Line(string kind, string line, int status, string headers = "") =>

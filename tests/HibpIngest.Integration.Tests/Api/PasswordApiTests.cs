@@ -1,17 +1,13 @@
-using System.IO.Compression;
-using System.Security.Cryptography;
 using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>Tests GET /range/{prefix} as the published clients need it.</summary>
 public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     : IClassFixture<PasswordClientTests.Corpus>, IAsyncLifetime
 {
     private const string Within = "5BAA6";
     private const string WithinNtlm = "8846F";
-    private const string Empty = "AB87D";
 
     private WebRig _web = null!;
 
@@ -19,89 +15,44 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
 
     public async Task DisposeAsync() => await _web.DisposeAsync();
 
-    [Theory]
-    [InlineData("identity")]
-    [InlineData("gzip")]
-    public async Task Range_has_length_digest_and_cache_headers_and_returns_304_when_the_etag_matches(string encoding)
+    /// <summary>The client "raw" of PasswordClientTests checks lengths, digests, encodings, ETags and 304s.</summary>
+    [Fact]
+    public async Task Range_has_cache_and_security_headers()
     {
-        var reply = await _web.GetAsync($"/range/{Within}", agent: null, headers: ("Accept-Encoding", encoding));
-        Assert.Equal(200, reply.Status);
-        Assert.Equal(corpus.Made.Body(HashMode.Sha1, Within), Text(reply));
-        Assert.Equal(encoding == "gzip" ? "gzip" : "", reply.Header("Content-Encoding"));
-        Assert.Equal(reply.Body.Length, int.Parse(reply.Header("Content-Length")));
-        Assert.Equal(Convert.ToBase64String(MD5.HashData(reply.Body)), reply.Header("Content-MD5"));
-        Assert.Matches("^\"[0-9a-f]{32}\"$", reply.Header("ETag"));
+        var reply = await AskAsync($"/range/{Within}");
         Assert.Equal("public, max-age=3600", reply.Header("Cache-Control"));
         Assert.Equal("Accept-Encoding, Add-Padding", reply.Header("Vary"));
         Assert.Equal("text/plain; charset=utf-8", reply.Header("Content-Type"));
-        Assert.Equal("*", reply.Header("Access-Control-Allow-Origin"));
         Assert.Equal("Content-MD5, ETag", reply.Header("Access-Control-Expose-Headers"));
         Assert.Equal("nosniff", reply.Header("X-Content-Type-Options"));
         var now = TimeProvider.System.GetUtcNow();
         Assert.InRange(DateTimeOffset.Parse(reply.Header("Last-Modified")), now.AddHours(-1), now.AddMinutes(1));
-
-        var head = await _web.GetAsync($"/range/{Within}", method: "HEAD", agent: null, headers: ("Accept-Encoding", encoding));
-        Assert.Empty(head.Body);
+        var head = await _web.GetAsync($"/range/{Within}", method: "HEAD", agent: null);
         Assert.Equal(
             reply.Headers.Where(header => header.Key != "Date").OrderBy(header => header.Key),
             head.Headers.Where(header => header.Key != "Date").OrderBy(header => header.Key));
-
-        foreach (var tag in new[] { reply.Header("ETag"), $"\"other\", {reply.Header("ETag")}", $"W/{reply.Header("ETag")}", "*" })
-        {
-            var unchanged = await _web.GetAsync(
-                $"/range/{Within}", agent: null, headers: [("Accept-Encoding", encoding), ("If-None-Match", tag)]);
-            Assert.Equal((304, 0), (unchanged.Status, unchanged.Body.Length));
-            foreach (var header in new[] { "ETag", "Cache-Control", "Vary", "Last-Modified", "Content-MD5", "Access-Control-Allow-Origin" })
-                Assert.Equal(reply.Header(header), unchanged.Header(header));
-        }
-        // The other encoding is another representation, with an ETag of its own.
-        var other = await _web.GetAsync(
-            $"/range/{Within}", agent: null,
-            headers: [("Accept-Encoding", encoding == "gzip" ? "identity" : "gzip"), ("If-None-Match", reply.Header("ETag"))]);
-        Assert.Equal(200, other.Status);
-        Assert.NotEqual(reply.Header("ETag"), other.Header("ETag"));
+        var unchanged = await AskAsync($"/range/{Within}", ("If-None-Match", reply.Header("ETag")));
+        Assert.Equal(304, unchanged.Status);
+        foreach (var header in new[] { "Content-MD5", "Access-Control-Allow-Origin" })
+            Assert.Equal(reply.Header(header), unchanged.Header(header));
     }
 
     [Fact]
     public async Task Range_mode_must_be_ntlm_exactly_and_the_prefix_ignores_case()
     {
-        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync($"/range/{WithinNtlm}?mode=ntlm")));
-        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), Text(await AskAsync("/RANGE/8846f?Mode=ntlm")));
-        foreach (var query in new[] { "?mode=NTLM", "?mode=sha1", "?mode=", "?mode", "", "?x=ntlm" })
-            Assert.Equal(corpus.Made.Body(HashMode.Sha1, Within), Text(await AskAsync($"/range/5baa6{query}")));
+        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), (await AskAsync($"/range/{WithinNtlm}?mode=ntlm")).Text);
+        Assert.Equal(corpus.Made.Body(HashMode.Ntlm, WithinNtlm), (await AskAsync("/RANGE/8846f?Mode=ntlm")).Text);
+        foreach (var query in new[] { "?mode=NTLM", "?mode=", "?mode", "?x=ntlm" })
+            Assert.Equal(corpus.Made.Body(HashMode.Sha1, Within), (await AskAsync($"/range/5baa6{query}")).Text);
     }
 
+    /// <summary>The client "raw" checks the padding's rows.</summary>
     [Fact]
-    public async Task Empty_range_returns_a_row_of_zeros()
+    public async Task Padding_follows_the_rows_if_it_is_requested()
     {
-        Assert.Equal(new string('0', 35) + ":0", Text(await AskAsync($"/range/{Empty}")));
-        Assert.Equal(new string('0', 27) + ":0", Text(await AskAsync("/range/00000?mode=ntlm")));
-    }
-
-    [Theory]
-    [InlineData("identity")]
-    [InlineData("gzip")]
-    public async Task Padding_follows_the_rows_and_differs_each_time_without_etag_or_digest(string encoding)
-    {
-        var tag = (await _web.GetAsync($"/range/{Within}", headers: ("Accept-Encoding", encoding))).Header("ETag");
-        var seen = new HashSet<string>();
-        foreach (var value in new[] { "true", "True", "TRUE" })
-        {
-            var reply = await _web.GetAsync(
-                $"/range/{Within}", agent: null,
-                headers: [("Accept-Encoding", encoding), ("Add-Padding", value), ("If-None-Match", tag)]);
-            Assert.Equal((200, "", ""), (reply.Status, reply.Header("ETag"), reply.Header("Content-MD5")));
-            Assert.Equal(encoding == "gzip" ? "gzip" : "", reply.Header("Content-Encoding"));
-            Assert.Equal(reply.Body.Length, int.Parse(reply.Header("Content-Length")));
-            var text = Text(reply);
-            var real = corpus.Made.Body(HashMode.Sha1, Within);
-            Assert.StartsWith(real + "\r\n", text, StringComparison.Ordinal);
-            var padding = text[(real.Length + 2)..].Split("\r\n");
-            Assert.InRange(padding.Length, 10, 209);
-            Assert.All(padding, row => Assert.Matches("^[0-9A-F]{35}:0$", row));
-            Assert.True(seen.Add(text));
-        }
-        Assert.NotEqual("", (await AskAsync($"/range/{Within}", ("Add-Padding", "false"))).Header("ETag"));
+        var real = corpus.Made.Body(HashMode.Sha1, Within);
+        Assert.StartsWith(real + "\r\n", (await AskAsync($"/range/{Within}", ("Add-Padding", "True"))).Text, StringComparison.Ordinal);
+        Assert.Equal(real, (await AskAsync($"/range/{Within}", ("Add-Padding", "false"))).Text);
     }
 
     [Theory]
@@ -171,14 +122,4 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     }
 
     private Task<WebReply> AskAsync(string path, params (string, string)[] headers) => _web.GetAsync(path, agent: null, headers: headers);
-
-    private static string Text(WebReply reply)
-    {
-        if (reply.Header("Content-Encoding") != "gzip")
-            return reply.Text;
-        using var text = new MemoryStream();
-        using (var gzip = new GZipStream(new MemoryStream(reply.Body), CompressionMode.Decompress))
-            gzip.CopyTo(text);
-        return Encoding.ASCII.GetString(text.ToArray());
-    }
 }

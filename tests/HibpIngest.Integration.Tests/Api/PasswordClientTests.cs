@@ -17,14 +17,12 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
         get
         {
             var data = new TheoryData<string, string>();
-            foreach (var client in PasswordClients.Here)
-            {
-                foreach (var backend in Enum.GetNames<PasswordBackend>())
-                {
-                    if (All || client != Slow || backend == nameof(PasswordBackend.Pack))
-                        data.Add(client, backend);
-                }
-            }
+            foreach (var (client, backend) in
+                from client in PasswordClients.Here
+                from backend in Enum.GetNames<PasswordBackend>()
+                where All || client != Slow || backend == nameof(PasswordBackend.Pack)
+                select (client, backend))
+                data.Add(client, backend);
             return data;
         }
     }

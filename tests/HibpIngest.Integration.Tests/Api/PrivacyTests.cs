@@ -147,9 +147,9 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
 
     /// <summary>Makes a store whose errors contain the requested account, as a driver's may.</summary>
     private static IServiceCollection Fail(IServiceCollection services, string failure) => failure.Length == 0 ? services
-        : services.Wrap<IAccountReads>(accounts => PortProxy<IAccountReads>.Create(accounts, _ => failure == "unavailable"
+        : services.Hook<IAccountReads>(_ => failure == "unavailable"
             ? throw new UnavailableException("the account table is down")
-            : throw new InvalidOperationException($"no row {Nobody} for {Caller}", new InvalidDataException(WebFixture.InAll))));
+            : throw new InvalidOperationException($"no row {Nobody} for {Caller}", new InvalidDataException(WebFixture.InAll)));
 
     private static string Text<T>(IEnumerable<KeyValuePair<string, T>> tags) =>
         string.Join(' ', tags.Select(tag => $"{tag.Key}={tag.Value}"));

@@ -17,9 +17,8 @@ internal sealed class RawConnection(int port) : IDisposable
     /// </summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
 
-    private readonly byte[] _byte = new byte[1];
     private TcpClient? _client;
-    private BufferedStream _from = null!;
+    private StreamReader _reader = null!;
 
     /// <summary>Returns the response. A connection that the server closed after the previous request doesn't count as one.</summary>
     public async Task<(int Status, string Head, string Body)> AskAsync(byte[] request)
@@ -47,7 +46,7 @@ internal sealed class RawConnection(int port) : IDisposable
         {
             _client = new TcpClient(AddressFamily.InterNetwork) { NoDelay = true };
             await _client.ConnectAsync(IPAddress.Loopback, port, timeout.Token);
-            _from = new BufferedStream(_client.GetStream(), 4_096);
+            _reader = new StreamReader(_client.GetStream(), Encoding.Latin1);
         }
         try
         {
@@ -77,10 +76,9 @@ internal sealed class RawConnection(int port) : IDisposable
         var head = new StringBuilder();
         while (head.Length < MaxHeaderBytes)
         {
-            if (await _from.ReadAsync(_byte, cancellationToken) == 0)
-                throw new IOException($"the server ended the connection in the middle of an answer: '{head}'");
-            head.Append((char)_byte[0]);
-            if (_byte[0] == '\n' && head.Length >= 4 && head[^2] == '\r' && head[^3] == '\n')
+            var line = await ReadLineAsync(cancellationToken);
+            head.Append(line).Append("\r\n");
+            if (line.Length == 0)
                 return head.ToString();
         }
         throw new InvalidDataException("the answer's headers don't end");
@@ -89,36 +87,28 @@ internal sealed class RawConnection(int port) : IDisposable
     private async Task<string> ReadBodyAsync(string head, CancellationToken cancellationToken)
     {
         if (Header(head, "Content-Length") is { } length)
-        {
-            var bytes = new byte[int.Parse(length, CultureInfo.InvariantCulture)];
-            await _from.ReadExactlyAsync(bytes, cancellationToken);
-            return Encoding.UTF8.GetString(bytes);
-        }
-        if (Header(head, "Transfer-Encoding") != "chunked")
-            return "";
+            return await ReadAsync(int.Parse(length, CultureInfo.InvariantCulture), cancellationToken);
         var body = new StringBuilder();
-        while (true)
+        for (var size = Header(head, "Transfer-Encoding") == "chunked" ? 1 : 0; size > 0;)
         {
-            var size = int.Parse((await ReadLineAsync(cancellationToken)).Trim(), NumberStyles.HexNumber, CultureInfo.InvariantCulture);
-            var chunk = new byte[size + 2];
-            await _from.ReadExactlyAsync(chunk, cancellationToken);
-            if (size == 0)
-                return body.ToString();
-            body.Append(Encoding.UTF8.GetString(chunk, 0, size));
+            size = int.Parse(await ReadLineAsync(cancellationToken), NumberStyles.HexNumber, CultureInfo.InvariantCulture);
+            body.Append(await ReadAsync(size, cancellationToken));
+            await ReadLineAsync(cancellationToken);
         }
+        return body.ToString();
     }
 
-    private async Task<string> ReadLineAsync(CancellationToken cancellationToken)
+    private async Task<string> ReadAsync(int bytes, CancellationToken cancellationToken)
     {
-        var line = new StringBuilder();
-        while (_byte[0] != '\n' || line.Length == 0)
-        {
-            if (await _from.ReadAsync(_byte, cancellationToken) == 0)
-                throw new IOException("the server ended the connection in the middle of an answer");
-            line.Append((char)_byte[0]);
-        }
-        return line.ToString();
+        var characters = new char[bytes];
+        return await _reader.ReadBlockAsync(characters, cancellationToken) == bytes
+            ? Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(characters)) : throw Ended();
     }
+
+    private async Task<string> ReadLineAsync(CancellationToken cancellationToken) =>
+        await _reader.ReadLineAsync(cancellationToken) ?? throw Ended();
+
+    private static IOException Ended() => new("the server ended the connection in the middle of an answer");
 
     private static string? Header(string head, string name) =>
         head.Split("\r\n").FirstOrDefault(line => line.StartsWith(name + ":", StringComparison.OrdinalIgnoreCase))?[(name.Length + 1)..]

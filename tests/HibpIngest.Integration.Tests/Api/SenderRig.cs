@@ -15,43 +15,41 @@ internal sealed class SenderRig : IAsyncDisposable
 {
     public const string KeyHeader = "Ocp-Apim-Subscription-Key";
 
+    private readonly StorageAccount _account;
     private bool _isStopped;
 
-    private SenderRig(string connection, WebRig web, string key)
-    {
-        (Connection, Web, Key) = (connection, web, key);
-        Account = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-    }
-
-    public string Connection { get; }
-
-    public StorageAccount Account { get; }
+    private SenderRig(string connection, WebRig web, string key) =>
+        (_account, Web, Key) = (StorageAccount.Open(connection, NullLoggerFactory.Instance), web, key);
 
     public WebRig Web { get; }
 
     public string Key { get; }
 
-    public IPasswordAppends Appends => Account.PasswordAppends;
+    public IPasswordAppends Appends => _account.PasswordAppends;
 
-    public IMessageQueue Queue => Account.Queues.Get(QueueNames.PasswordsAppend);
+    public IMessageQueue Queue => _account.Queues.Get(QueueNames.PasswordsAppend);
 
     public static async Task<SenderRig> StartAsync(
         bool isOpen = false, Action<IServiceCollection>? replaceServices = null, ILoggerFactory? logs = null, TimeProvider? time = null,
-        PasswordOptions? passwords = null)
+        PasswordOptions? passwords = null, bool isHttps = false)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         var web = await WebRig.StartAsync(
-            connection, isOpen, logs: logs, time: time, replaceServices: replaceServices, passwords: passwords);
+            connection, isOpen, logs: logs, time: time, replaceServices: replaceServices, passwords: passwords, isHttps: isHttps);
         return new SenderRig(connection, web, await web.AddKeyAsync("sender", KeyScopes.Append));
     }
 
-    /// <summary>Makes items to send; the same seed gives the same items.</summary>
-    public static string Items(int count, int seed = 1) => $"[{string.Join(',', Enumerable.Range(0, count).Select(i =>
+    /// <summary>Makes items to send, always the same.</summary>
+    public static string Items(int count) => $"[{string.Join(',', Enumerable.Range(0, count).Select(i =>
     {
-        var word = Encoding.ASCII.GetBytes(string.Create(CultureInfo.InvariantCulture, $"{seed} {i}"));
+        var word = BitConverter.GetBytes(i);
         var (sha1, ntlm) = (Convert.ToHexString(SHA1.HashData(word)), Convert.ToHexString(MD5.HashData(word)));
         return $$"""{"sha1":"{{sha1}}","ntlm":"{{ntlm}}","num":{{i + 1}}}""";
     }))}]";
+
+    /// <summary>Returns the head of a request to append a body of this length.</summary>
+    public string Head(long length) =>
+        $"POST /append HTTP/1.1\r\nHost: x\r\n{KeyHeader}: {Key}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n";
 
     public static HttpContent Json(string text, string type = "application/json") =>
         Content(new ByteArrayContent(Encoding.UTF8.GetBytes(text)), type);
@@ -62,21 +60,11 @@ internal sealed class SenderRig : IAsyncDisposable
     public Task<WebReply> AppendAsync(string json, string? key = null, string path = "/ingestion/append") =>
         PostAsync(path, Json(json), (KeyHeader, key ?? Key));
 
-    public Task<WebReply> ConfirmAsync(string id, string? key = null, string path = "/ingestion/append/confirm") =>
-        PostAsync(path, Json($$"""{"transactionId":"{{id}}"}"""), (KeyHeader, key ?? Key));
+    public Task<WebReply> ConfirmAsync(string id, string path = "/ingestion/append/confirm") =>
+        PostAsync(path, Json($$"""{"transactionId":"{{id}}"}"""), (KeyHeader, Key));
 
-    public async Task<WebReply> PostAsync(string path, HttpContent content, params (string Name, string Value)[] headers)
-    {
-        using var request = new HttpRequestMessage(HttpMethod.Post, new Uri(Web.Address, path)) { Content = content };
-        foreach (var (name, value) in headers)
-            request.Headers.TryAddWithoutValidation(name, value);
-        using var response = await Web.Client.SendAsync(request);
-        return new WebReply(
-            (int)response.StatusCode,
-            response.Headers.Concat(response.Content.Headers).ToDictionary(
-                header => header.Key, header => string.Join(", ", header.Value), StringComparer.OrdinalIgnoreCase),
-            await response.Content.ReadAsByteArrayAsync());
-    }
+    public Task<WebReply> PostAsync(string path, HttpContent content, params (string Name, string Value)[] headers) =>
+        Web.SendAsync("POST", path, content, key: null, agent: null, headers);
 
     public static string IdOf(WebReply reply)
     {
@@ -87,13 +75,8 @@ internal sealed class SenderRig : IAsyncDisposable
     public async Task<AppendTransaction> FindAsync(string id, string? key = null) =>
         (await Appends.FindAsync(key is "open" ? key : ApiKey.HashOf(key ?? Key), Guid.Parse(id), CancellationToken.None))!;
 
-    public async Task<IReadOnlyList<AppendTransaction>> ListAsync()
-    {
-        var all = new List<AppendTransaction>();
-        await foreach (var one in Appends.ListAsync(CancellationToken.None))
-            all.Add(one);
-        return all;
-    }
+    public async Task<IReadOnlyList<AppendTransaction>> ListAsync() =>
+        await Appends.ListAsync(CancellationToken.None).ToListAsync();
 
     /// <summary>Returns the bodies of the messages that were sent.</summary>
     public async Task<IReadOnlyList<string>> MessagesAsync()
@@ -113,7 +96,7 @@ internal sealed class SenderRig : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await StopAsync();
-        Account.Dispose();
+        _account.Dispose();
     }
 
     private static HttpContent Content(HttpContent content, string type)
