@@ -6,7 +6,6 @@ using HibpIngest.Api.Settings;
 using HibpIngest.Deployment.Tests.Infra;
 using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Settings;
@@ -98,19 +97,15 @@ public sealed class PublishTests
             name => Assert.Equal("", values[name]));
 
         // The API's settings too.
-        var (defaults, example) = (new WebOptions(), FunctionsAppSettings.ReadApi(values).Get<WebOptions>());
-        foreach (var option in typeof(WebOptions).GetProperties())
+        var api = FunctionsAppSettings.ReadApi(values);
+        AssertDefaults(new WebOptions(), api.Get<WebOptions>());
+        AssertDefaults(new PasswordOptions(), api.Get<PasswordOptions>());
+
+        void AssertDefaults<T>(T defaults, T example) => Assert.All(typeof(T).GetProperties(), option =>
         {
             Assert.Contains(HibpOptions.VariableOf(option), values.Keys);
-            Assert.Equal((option.Name, option.GetValue(defaults)), (option.Name, option.GetValue(example)));
-        }
-        foreach (var option in typeof(PasswordOptions).GetProperties())
-        {
-            Assert.Contains(HibpOptions.VariableOf(option), values.Keys);
-            Assert.Equal(
-                (option.Name, option.GetValue(new PasswordOptions())),
-                (option.Name, option.GetValue(FunctionsAppSettings.ReadApi(values).Get<PasswordOptions>())));
-        }
+            Assert.Equal(option.GetValue(defaults), option.GetValue(example));
+        });
     }
 
     private static async Task<JsonNode> ReadHostAsync(PublishedApp app) =>

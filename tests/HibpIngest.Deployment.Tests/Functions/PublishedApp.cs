@@ -1,4 +1,4 @@
-using System.Diagnostics;
+using HibpIngest.Deployment.Tests.Infra;
 
 namespace HibpIngest.Deployment.Tests.Functions;
 
@@ -31,24 +31,13 @@ internal sealed class PublishedApp
         AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(folder, recursive: true);
         var app = new PublishedApp(Path.Combine(folder, "app"), Path.Combine(folder, "app.zip"));
         // As docs/deploying.md says, but without compiling some 70 assemblies ahead of time, which takes most of a publish and changes no
-        // file's name. Its output is shown if it fails.
-        var start = new ProcessStartInfo(
+        // file's name.
+        var (exitCode, output, error) = await InfraFiles.RunAsync(
             "dotnet",
             [
                 "publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}",
                 "-p:PublishReadyToRun=false",
-            ])
-        {
-            WorkingDirectory = Path.GetDirectoryName(RepositoryFile.Path("HibpIngest.sln")),
-            RedirectStandardOutput = true,
-            UseShellExecute = false,
-        };
-        // The test run's own MSBuild variables would affect this build.
-        foreach (var name in start.Environment.Keys.Where(name => name.StartsWith("MSBuild", StringComparison.OrdinalIgnoreCase)).ToList())
-            start.Environment.Remove(name);
-        using var process = Process.Start(start)!;
-        var said = await process.StandardOutput.ReadToEndAsync();
-        await process.WaitForExitAsync();
-        return process.ExitCode == 0 ? app : throw new InvalidOperationException($"dotnet publish failed: {said}");
+            ]);
+        return exitCode == 0 ? app : throw new InvalidOperationException($"dotnet publish failed: {output}{error}");
     }
 }

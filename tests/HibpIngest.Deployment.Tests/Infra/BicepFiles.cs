@@ -43,6 +43,22 @@ internal static class BicepFiles
             .Where(resource => type.Length == 0 || resource.GetProperty("type").GetString() == type),
     ];
 
+    /// <summary>Returns the site of an app: app, web or web2.</summary>
+    public static async Task<JsonElement> SiteAsync(string deployment, string app) => OfApp(
+        await ResourcesAsync(deployment, "Microsoft.Web/sites"), app);
+
+    /// <summary>Returns an app's settings: an object, or the expression of one.</summary>
+    public static async Task<JsonElement> SettingsAsync(string deployment, string app) => OfApp(
+        await ResourcesAsync(deployment, "Microsoft.Web/sites/config"), app).GetProperty("properties");
+
+    /// <summary>Returns a setting that is known before the deployment.</summary>
+    public static async Task<string?> SettingAsync(string deployment, string app, string name)
+    {
+        var settings = await SettingsAsync(deployment, app);
+        return settings.ValueKind == JsonValueKind.Object
+            ? settings.GetProperty(name).GetString() : settings.GetString()!.Split($"'{name}', '")[1].Split('\'')[0];
+    }
+
     /// <summary>Returns an output of a deployment.</summary>
     public static async Task<string?> OutputAsync(string deployment, string name) =>
         (await All.Value).Snapshots[deployment].GetProperty("outputs").GetProperty(name).GetString();
@@ -64,8 +80,8 @@ internal static class BicepFiles
         }
 
         var printed = await Task.WhenAll(
-            BicepAsync("build", "--no-restore", "--pattern", $"{sources}/**/*.bicep", "--outdir", templates),
-            BicepAsync("format", "--pattern", $"{formatted}/**/*.bicep*"),
+            BicepAsync(["build", "--no-restore", "--pattern", $"{sources}/**/*.bicep", "--outdir", templates]),
+            BicepAsync(["format", "--pattern", $"{formatted}/**/*.bicep*"]),
             SnapshotAsync(sources, Everything, withWeb: true),
             SnapshotAsync(sources, Least, withWeb: false));
         return new Compiled(
@@ -97,9 +113,10 @@ internal static class BicepFiles
                 ["HIBP_MAIL"] = "smtp://mail.contoso.example",
             });
 
-    private static Task<string> BicepAsync(params string[] arguments) => BicepAsync(arguments, new Dictionary<string, string?>());
+    private static JsonElement OfApp(IEnumerable<JsonElement> resources, string app) => Assert.Single(
+        resources, one => one.GetProperty("name").GetString()!.StartsWith($"hibp-{app}-", StringComparison.Ordinal));
 
-    private static async Task<string> BicepAsync(string[] arguments, Dictionary<string, string?> environment)
+    private static async Task<string> BicepAsync(string[] arguments, Dictionary<string, string?>? environment = null)
     {
         var bicep = typeof(BicepFiles).Assembly.GetCustomAttributes<AssemblyMetadataAttribute>().Single(one => one.Key == "Bicep").Value!;
         // NuGet gives files that it unpacks on Linux the owner's execute permission.
@@ -112,11 +129,7 @@ internal static class BicepFiles
         names.Where(name => File.Exists(file(name)))
             .ToDictionary(name => name, name => JsonDocument.Parse(File.ReadAllBytes(file(name))).RootElement);
 
-    /// <summary>The compiler's result for infra.</summary>
-    /// <param name="Printed">Errors and warnings.</param>
-    /// <param name="Formatted">Each file's text in the compiler's own format.</param>
-    /// <param name="Templates">The ARM template of each Bicep file.</param>
-    /// <param name="Snapshots">What each deployment would create.</param>
+    /// <summary>The compiler's result for infra, by file, and what each deployment would create.</summary>
     public sealed record Compiled(
         string Printed, IReadOnlyDictionary<string, string> Formatted, IReadOnlyDictionary<string, JsonElement> Templates,
         IReadOnlyDictionary<string, JsonElement> Snapshots);

@@ -47,9 +47,7 @@ public sealed class ScriptTests
     public async Task Deploy_sets_up_the_database_before_the_code_and_the_subscription_after_it()
     {
         using var azure = new RecordedAzure();
-        var (exitCode, output, error) = await azure.RunAsync(
-            "infra/deploy.sh", "-g", "breaches", "-l", "westeurope", "--size", "full-power");
-        Assert.True(exitCode == 0, output + error);
+        var output = await azure.SucceedAsync("infra/deploy.sh", "-g", "breaches", "-l", "westeurope", "--size", "full-power");
         Assert.Equal(
         [
             "dotnet publish ",
@@ -85,20 +83,23 @@ public sealed class ScriptTests
             "az storage blob upload --auth-mode login --account-name storageAccountName-value -c dropContainer-value", output,
             StringComparison.Ordinal);
         // Only Event Grid gets the webhook's key, and only the app the mail server's password.
-        Assert.DoesNotContain("webhook-key", output + error, StringComparison.Ordinal);
-        Assert.DoesNotContain("mail-password", output + error + calls, StringComparison.Ordinal);
+        Assert.DoesNotContain("webhook-key", output, StringComparison.Ordinal);
+        Assert.DoesNotContain("mail-password", output + calls, StringComparison.Ordinal);
     }
 
     [Fact]
-    public async Task Deploy_without_a_web_app_uploads_only_the_pipeline()
+    public async Task Second_deployment_creates_no_group_and_without_a_web_app_uploads_only_the_pipeline()
     {
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_WEB"] = "false";
-        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
-        Assert.True(exitCode == 0, output + error);
+        var output = await azure.DeployAsync();
         Assert.Contains("-n appName-value ", Assert.Single(
             azure.Calls, call => call.Contains("config-zip", StringComparison.Ordinal)), StringComparison.Ordinal);
         Assert.Contains("The API (create keys with hibp keys create NAME): not deployed", output, StringComparison.Ordinal);
+        Assert.DoesNotContain(
+            azure.Calls, call => call.StartsWith("az group create", StringComparison.Ordinal) || call.Contains(
+                "firewall-rule", StringComparison.Ordinal));
+        Assert.Contains(azure.Calls, call => call.Contains("smallest.bicepparam", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -106,8 +107,7 @@ public sealed class ScriptTests
     {
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_SECOND_LOCATION"] = "eastus2";
-        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
-        Assert.True(exitCode == 0, output + error);
+        var output = await azure.DeployAsync();
         Assert.Equal(
             ["-n appName-value app.zip", "-n webAppName-value web.zip", "-n secondWebAppName-value web.zip"], Uploads(azure));
         Assert.Contains("The same API in eastus2: secondWebUrl-value. It reads Pwned Passwords from replicaAccountName-value, once hibp "
@@ -125,8 +125,7 @@ public sealed class ScriptTests
         azure.Environment["DEPLOY_OPERATOR_ID"] = "77777777-8888-9999-aaaa-bbbbbbbbbbbb";
         azure.Environment["DEPLOY_OPERATOR_NAME"] = "o'brien";
         azure.Environment["DEPLOY_OPERATOR_TYPE"] = type;
-        var (exitCode, output, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
-        Assert.True(exitCode == 0, output + error);
+        await azure.DeployAsync();
         Assert.Equal(
         [
             "-v Name=identityName-value -v Id=identityClientId-value -v Kind=E",
@@ -136,7 +135,7 @@ public sealed class ScriptTests
         Assert.Equal(["77777777-8888-9999-aaaa-bbbbbbbbbbbb", type, ""], azure.Principals);
 
         azure.Environment["DEPLOY_OPERATOR_NAME"] = null;
-        (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
+        var (exitCode, _, error) = await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
         Assert.Equal((1, "deploy: DEPLOY_OPERATOR_ID is set and DEPLOY_OPERATOR_NAME is not"), (exitCode, error.Trim()));
     }
 
@@ -144,22 +143,11 @@ public sealed class ScriptTests
     public async Task Deploy_makes_the_signed_in_user_the_operator_and_sets_a_dropper_only_if_named()
     {
         using var azure = new RecordedAzure(groupExists: true);
-        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        await azure.DeployAsync();
         Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", ""], azure.Principals);
         azure.Environment["DEPLOY_DROPPER_ID"] = "99999999-0000-0000-0000-000000000000";
-        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        await azure.DeployAsync();
         Assert.Equal(["11111111-2222-3333-4444-555555555555", "User", "99999999-0000-0000-0000-000000000000"], azure.Principals);
-    }
-
-    [Fact]
-    public async Task Second_deployment_creates_no_group()
-    {
-        using var azure = new RecordedAzure(groupExists: true);
-        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
-        Assert.DoesNotContain(
-            azure.Calls, call => call.StartsWith("az group create", StringComparison.Ordinal) || call.Contains(
-                "firewall-rule", StringComparison.Ordinal));
-        Assert.Contains(azure.Calls, call => call.Contains("smallest.bicepparam", StringComparison.Ordinal));
     }
 
     [Theory]
@@ -192,7 +180,7 @@ public sealed class ScriptTests
 
         // Giving another secret key changes it, as the operator intends.
         azure.Environment["HIBP_SECRET_KEY"] = "new,sealing";
-        Assert.Equal(0, (await azure.RunAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none")).ExitCode);
+        await azure.DeployAsync();
         Assert.Equal([expected, "new,sealing"], azure.Keys);
     }
 
@@ -239,9 +227,8 @@ public sealed class ScriptTests
     public async Task Scale_changes_database_instances_and_settings_and_reports_hourly_costs()
     {
         using var azure = new RecordedAzure();
-        var (exitCode, output, error) = await azure.RunAsync(
+        var output = await azure.SucceedAsync(
             "infra/scale.sh", "up", "-g", "breaches", "--vcores", "40", "--instances", "50", "--memory", "2048", "--batch", "9");
-        Assert.True(exitCode == 0, output + error);
         Assert.Contains(
             azure.Calls, call => call.EndsWith("--capacity 40 --min-capacity 5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("scale config set -g breaches -n appName-value --maximum-instance-count 50 "
@@ -253,8 +240,7 @@ public sealed class ScriptTests
         Assert.Contains("20.00 USD with all 40 vCores busy, 2.50 awake and idle (5 vCores), 0 paused", output, StringComparison.Ordinal);
         Assert.Contains("7.20 USD with all 50 instances busy", output, StringComparison.Ordinal);
 
-        (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches");
-        Assert.True(exitCode == 0, output + error);
+        await azure.SucceedAsync("infra/scale.sh", "down", "-g", "breaches");
         Assert.Contains(
             azure.Calls, call => call.EndsWith("--capacity 1 --min-capacity 0.5 --auto-pause-delay 60 -o none", StringComparison.Ordinal));
         Assert.Contains(azure.Calls, call => call.Contains("--maximum-instance-count 10 --instance-memory 512", StringComparison.Ordinal));
@@ -262,14 +248,13 @@ public sealed class ScriptTests
         // The cap is lowered before the memory.
         Assert.True(IndexOf("appsettings set") < IndexOf("scale config set"));
         azure.Environment["DEDUPE_CAP"] = "1500000";
-        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "down", "-g", "breaches")).ExitCode);
+        await azure.SucceedAsync("infra/scale.sh", "down", "-g", "breaches");
         AssertSettings("HIBP_DEDUPECAP=1500000");
-        Assert.Equal(0, (await azure.RunAsync("infra/scale.sh", "up", "-g", "breaches")).ExitCode);
+        await azure.SucceedAsync("infra/scale.sh", "up", "-g", "breaches");
         AssertSettings("HIBP_DEDUPECAP=50000000");
 
         azure.Environment["NO_PRICES"] = "1";
-        (exitCode, output, error) = await azure.RunAsync("infra/scale.sh", "show", "-g", "breaches");
-        Assert.True(exitCode == 0, output + error);
+        output = await azure.SucceedAsync("infra/scale.sh", "show", "-g", "breaches");
         Assert.Contains("x price of a vCore hour: https://azure.microsoft.com/pricing/", output, StringComparison.Ordinal);
 
         void AssertSettings(string end) => Assert.Contains(azure.Calls, call => call.EndsWith(end, StringComparison.Ordinal));
@@ -375,6 +360,16 @@ public sealed class ScriptTests
             File.Delete(Record);
             return InfraFiles.RunAsync("bash", [script, .. arguments], Environment);
         }
+
+        /// <summary>Runs a script that must succeed, and returns what it printed.</summary>
+        public async Task<string> SucceedAsync(string script, params string[] arguments)
+        {
+            var (exitCode, output, error) = await RunAsync(script, arguments);
+            Assert.True(exitCode == 0, output + error);
+            return output + error;
+        }
+
+        public Task<string> DeployAsync() => SucceedAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");
 
         public void Dispose() => _folder.Dispose();
     }

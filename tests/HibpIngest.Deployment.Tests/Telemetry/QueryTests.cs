@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Text.RegularExpressions;
 using HibpIngest.Cli.Emulator;
 
@@ -49,11 +48,16 @@ public sealed partial class QueryTests
             RepositoryFile.Path(Path.Combine("tests", "HibpIngest.Deployment.Tests", "Telemetry", "kusto", "package.json")))!;
         var parser = Path.Combine(folder, "node_modules", "@kusto", "language-service-next", "package.json");
         await NodePackages.InstallAsync(folder, "Kusto's parser", parser, progress: null, CancellationToken.None);
-        var misspelt = new Dictionary<string,
-            string>
-        { ["misspelt column"] = "AppMetrics | where Nam == 'x'", ["misspelt operator"] = "AppMetrics | sumarize count()" };
-        var asked = JsonSerializer.Serialize(new { tables = Tables, queries = Queries.Concat(misspelt).ToDictionary() });
-        var found = JsonSerializer.Deserialize<Dictionary<string, string[]>>(await CheckAsync(folder, asked))!;
+        var misspelt = new Dictionary<string, string>
+        {
+            ["misspelt column"] = "AppMetrics | where Nam == 'x'",
+            ["misspelt operator"] = "AppMetrics | sumarize count()",
+        };
+        using var input = new TemporaryFolder();
+        var asked = input.Write(
+            "asked.json", JsonSerializer.Serialize(new { tables = Tables, queries = Queries.Concat(misspelt).ToDictionary() }));
+        var (output, _) = await ExternalProgram.RunAsync("bash", "-c", $"node '{folder}/check-queries.cjs' < '{asked}'");
+        var found = JsonSerializer.Deserialize<Dictionary<string, string[]>>(output)!;
         Assert.Equal(Queries.Count + 2, found.Count);
         Assert.All(
             found, one => Assert.True(one.Value.Length > 0 == misspelt.ContainsKey(one.Key), $"{one.Key}: {string.Join("; ", one.Value)}"));
@@ -64,8 +68,8 @@ public sealed partial class QueryTests
     {
         HashSet<string> known =
         [
-            .. Texts, .. Names(typeof(TelemetryNames.Spans)), .. Names(typeof(TelemetryNames.Tags)),
-            .. Names(typeof(TelemetryNames.Instruments)), .. Names(typeof(TelemetryNames.Logs)),
+            .. Texts, .. Constants.Of(typeof(TelemetryNames.Spans)), .. Constants.Of(typeof(TelemetryNames.Tags)),
+            .. Constants.Of(typeof(TelemetryNames.Instruments)), .. Constants.Of(typeof(TelemetryNames.Logs)),
             $"{TelemetryNames.Logs.LoadSeen}", TelemetryNames.Stopped, QueueNames.PoisonSuffix, .. States<LoadState>(),
             .. States<SliceState>(), .. Enum.GetNames<AccountRule>(),
         ];
@@ -82,11 +86,9 @@ public sealed partial class QueryTests
     {
         var shown = Queries.Values.SelectMany(query => Literal().Matches(query))
             .Select(literal => literal.Groups["text"].Value).ToHashSet();
-        Assert.Equal([], Names(typeof(TelemetryNames.Instruments)).Where(name => !shown.Contains(name)));
-        Assert.Equal([], Names(typeof(TelemetryNames.Spans)).Where(name => !shown.Contains(name)));
+        Assert.Equal([], Constants.Of(typeof(TelemetryNames.Instruments)).Where(name => !shown.Contains(name)));
+        Assert.Equal([], Constants.Of(typeof(TelemetryNames.Spans)).Where(name => !shown.Contains(name)));
     }
-
-    private static IReadOnlyList<string> Names(Type kind) => Constants.Of(kind);
 
     private static IEnumerable<string> States<T>()
         where T : struct, Enum => Enum.GetNames<T>().Select(name => name.ToLowerInvariant());
@@ -106,36 +108,13 @@ public sealed partial class QueryTests
         foreach (var item in
             workbook.RootElement.GetProperty("items").EnumerateArray().Where(item => item.GetProperty("type").GetInt32() == 3))
             queries.Add(item.GetProperty("name").GetString()!, item.GetProperty("content").GetProperty("query").GetString()!);
-        var documented =
-            DocumentFiles.All.SelectMany(document => DocumentFiles.Snippets(document, "kusto")
-                .Select((query, index) => ($"{document}, query {index + 1}", query))).ToList();
-        Assert.NotEmpty(documented);
-        foreach (var (name, query) in documented)
-            queries.Add(name, query);
-        return queries;
-    }
-
-    private static async Task<string> CheckAsync(string folder, string input)
-    {
-        using var node = new Process
+        foreach (var document in DocumentFiles.All)
         {
-            StartInfo =
-                new ProcessStartInfo("node", "check-queries.cjs")
-                {
-                    WorkingDirectory = folder,
-                    UseShellExecute = false,
-                    RedirectStandardInput = true,
-                    RedirectStandardOutput = true,
-                    RedirectStandardError = true
-                },
-        };
-        node.Start();
-        var (output, error) = (node.StandardOutput.ReadToEndAsync(), node.StandardError.ReadToEndAsync());
-        await node.StandardInput.WriteAsync(input);
-        node.StandardInput.Close();
-        await node.WaitForExitAsync();
-        Assert.True(node.ExitCode == 0, await error);
-        return await output;
+            foreach (var (index, query) in DocumentFiles.Snippets(document, "kusto").Index())
+                queries.Add($"{document}, query {index + 1}", query);
+        }
+        Assert.Contains(queries.Keys, name => name.StartsWith("docs/", StringComparison.Ordinal));
+        return queries;
     }
 
     [GeneratedRegex("""
