@@ -1,9 +1,7 @@
-using System.Diagnostics;
 using HibpIngest.Api.Settings;
 using HibpIngest.Hosting.Web;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

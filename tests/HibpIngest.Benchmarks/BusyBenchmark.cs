@@ -1,14 +1,8 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

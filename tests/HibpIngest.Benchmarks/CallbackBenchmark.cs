@@ -1,18 +1,12 @@
-using System.Diagnostics;
 using System.Net.Http.Headers;
-using System.Security.Cryptography;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

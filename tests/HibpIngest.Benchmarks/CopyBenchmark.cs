@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using HibpIngest.Storage.Sql.Sqlite;
 using SQLitePCL;
 using static HibpIngest.Benchmarks.BareSqlite;
 

@@ -1,7 +1,5 @@
-using System.Diagnostics;
 using System.IO.Compression;
 using HibpIngest.Benchmarks.Peers;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Benchmarks;

@@ -1,6 +1,4 @@
 using System.ComponentModel;
-using System.Diagnostics;
-using System.Text.RegularExpressions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,7 +1,4 @@
-using System.Collections.Concurrent;
 using System.Runtime.CompilerServices;
-using System.Security.Cryptography;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using Microsoft.AspNetCore.Http;
 

@@ -1,9 +1,7 @@
-using System.Diagnostics;
 using System.Text.Json.Serialization;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Segments;
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Win32.SafeHandles;
 
 namespace HibpIngest.Benchmarks;

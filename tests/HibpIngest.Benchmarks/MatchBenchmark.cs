@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Samples;
 using SQLitePCL;
 using static HibpIngest.Benchmarks.BareSqlite;

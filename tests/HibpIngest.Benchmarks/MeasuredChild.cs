@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Benchmarks;
 
 /// <summary>Runs a measurement in its own process: this program with other arguments, whose only output is the figures.</summary>

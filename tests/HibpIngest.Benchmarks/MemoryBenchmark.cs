@@ -1,13 +1,8 @@
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,15 +1,11 @@
-using System.Diagnostics;
 using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
-using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Benchmarks;

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 
 namespace HibpIngest.Benchmarks;

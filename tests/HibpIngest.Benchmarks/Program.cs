@@ -2,9 +2,7 @@ using HibpIngest.Benchmarks;
 using HibpIngest.Benchmarks.Peers;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Pipeline.Settings;
-using HibpIngest.Storage.Sql.Sqlite;
 using HibpIngest.Storage.Sql.SqlServer;
-using Microsoft.Extensions.Logging.Abstractions;
 
 const string Usage = """
     Measures the pipeline's stages beside their bare ceilings, in one run, as medians of ratios taken in turn.

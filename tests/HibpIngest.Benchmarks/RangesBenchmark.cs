@@ -1,12 +1,7 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

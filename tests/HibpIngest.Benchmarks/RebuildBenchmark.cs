@@ -1,9 +1,7 @@
-using System.Diagnostics;
 using System.Threading.Channels;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
@@ -11,10 +9,7 @@ using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Tables;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,14 +1,9 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-
 namespace HibpIngest.Benchmarks;
 
 /// <summary>

@@ -1,8 +1,6 @@
 using System.Data;
-using System.Diagnostics;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,11 +1,7 @@
-using System.Diagnostics;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

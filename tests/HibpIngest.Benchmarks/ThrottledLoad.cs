@@ -1,9 +1,5 @@
-using System.Diagnostics;
 using System.IO.Compression;
 using HibpIngest.Cli.Emulator;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,10 +1,6 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.Api.Settings;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Benchmarks.Peers;
@@ -6,7 +5,6 @@ using HibpIngest.Hosting.Web;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Benchmarks;
 

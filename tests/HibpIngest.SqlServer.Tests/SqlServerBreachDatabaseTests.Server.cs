@@ -1,7 +1,6 @@
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
 using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Storage.Sql.SqlServer;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests;
 

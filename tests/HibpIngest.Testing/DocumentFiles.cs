@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The repository's documents: README.md, docs/*.md, and the pages next to the README.</summary>

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Runs programs that aren't ours: scripts, sort, load generators.</summary>

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The CPU time that a process has used since this was created.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Hosting;
-
 namespace HibpIngest.Testing;
 
 internal static class RepositoryFile

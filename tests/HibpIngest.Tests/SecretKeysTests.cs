@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Tests;
 
 public sealed class SecretKeysTests

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Text.RegularExpressions;
 using Azure;
 using Azure.Core;
 using Azure.Core.Pipeline;

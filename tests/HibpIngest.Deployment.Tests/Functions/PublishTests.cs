@@ -4,7 +4,6 @@ using System.Xml.Linq;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Api.Settings;
 using HibpIngest.Deployment.Tests.Infra;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>Reads the files of infra, and runs programs in the repository's root.</summary>

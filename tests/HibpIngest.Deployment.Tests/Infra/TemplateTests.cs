@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using System.Xml;
 
 namespace HibpIngest.Deployment.Tests.Infra;

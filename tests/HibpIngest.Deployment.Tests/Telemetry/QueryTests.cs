@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Deployment.Tests.Telemetry;

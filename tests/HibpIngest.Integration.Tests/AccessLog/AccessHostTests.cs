@@ -1,6 +1,4 @@
 using HibpIngest.Api.AccessLog;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 

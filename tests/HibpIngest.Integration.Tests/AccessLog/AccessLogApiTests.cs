@@ -1,8 +1,6 @@
-using System.Security.Cryptography;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Integration.Tests.AzureStorage;
 using HibpIngest.Integration.Tests.Api;
-using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.DependencyInjection;
 
 namespace HibpIngest.Integration.Tests.AccessLog;

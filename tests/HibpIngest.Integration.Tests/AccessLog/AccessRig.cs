@@ -1,9 +1,7 @@
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.RollUp;
 using HibpIngest.Api.AccessLog.Usage;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 

@@ -1,7 +1,6 @@
 using Azure.Storage.Blobs;
 using HibpIngest.Api.AccessLog;
 using HibpIngest.Api.AccessLog.RollUp;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 

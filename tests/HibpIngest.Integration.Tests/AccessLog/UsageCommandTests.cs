@@ -1,8 +1,5 @@
-using System.Net;
 using HibpIngest.Api.AccessLog.Usage;
 using HibpIngest.Cli.LocalHost;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 

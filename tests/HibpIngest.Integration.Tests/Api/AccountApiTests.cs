@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Integration.Tests.Api;
 
 public sealed class AccountApiTests(WebFixture fixture) : IClassFixture<WebFixture>

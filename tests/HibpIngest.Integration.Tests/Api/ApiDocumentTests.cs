@@ -1,11 +1,7 @@
-using System.Security.Cryptography;
-using System.Text.RegularExpressions;
 using HibpIngest.Api.Callers;
 using HibpIngest.Api.Routes;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Pipeline.Callbacks;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 

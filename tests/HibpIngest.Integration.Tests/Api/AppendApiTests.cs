@@ -1,13 +1,9 @@
-using System.Net;
-using System.Security.Cryptography;
 using HibpIngest.Api.Endpoints;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 

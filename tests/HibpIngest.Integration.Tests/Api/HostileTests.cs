@@ -1,7 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-using Xunit.Abstractions;
-
 namespace HibpIngest.Integration.Tests.Api;
 
 public sealed class HostileTests(WebFixture fixture, ITestOutputHelper output) : IClassFixture<WebFixture>

@@ -1,8 +1,6 @@
-using System.Net;
 using HibpIngest.Hosting.Web;
 using Microsoft.AspNetCore.Authorization.Policy;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 

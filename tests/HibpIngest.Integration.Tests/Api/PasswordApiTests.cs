@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Serving;
 
 namespace HibpIngest.Integration.Tests.Api;

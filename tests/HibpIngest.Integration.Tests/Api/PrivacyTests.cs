@@ -1,8 +1,4 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using System.Diagnostics.Metrics;
-using System.Security.Cryptography;
-using System.Text.RegularExpressions;
 using HibpIngest.Api.Callers;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Integration.Tests.Telemetry;

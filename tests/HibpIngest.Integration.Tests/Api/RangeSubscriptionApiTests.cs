@@ -1,8 +1,6 @@
 using System.Net.Http.Headers;
 using HibpIngest.Api.Subscriptions;
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 

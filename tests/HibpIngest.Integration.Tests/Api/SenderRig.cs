@@ -1,12 +1,7 @@
-using System.Net;
-using System.Security.Cryptography;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
-using HibpIngest.Storage.Azure;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Api;
 

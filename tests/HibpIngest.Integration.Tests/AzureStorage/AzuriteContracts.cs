@@ -1,6 +1,4 @@
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;
 

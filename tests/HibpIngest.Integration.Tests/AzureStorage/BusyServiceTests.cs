@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
 /// <summary>

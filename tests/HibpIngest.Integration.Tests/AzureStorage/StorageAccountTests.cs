@@ -1,5 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using Azure.Core.Pipeline;
 using Azure.Storage;
@@ -7,11 +5,9 @@ using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Specialized;
 using Azure.Storage.Queues;
 using Azure.Storage.Sas;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Blobs;
 using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;
 

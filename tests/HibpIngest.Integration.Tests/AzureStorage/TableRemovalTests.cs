@@ -1,11 +1,8 @@
-using System.Net;
 using System.Net.Http.Headers;
 using Azure.Core.Pipeline;
 using Azure.Data.Tables;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using HibpIngest.Storage.Azure.Tables;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.AzureStorage;
 

@@ -1,12 +1,7 @@
-using System.Diagnostics;
-using System.Net;
 using System.Net.Sockets;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Integration.Tests.AzureStorage;
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Azurite;
 

@@ -1,7 +1,5 @@
-using System.Net;
 using HibpIngest.Api.Settings;
 using HibpIngest.Cli.Emulator;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

@@ -1,5 +1,3 @@
-using System.Net;
-
 namespace HibpIngest.Integration.Tests.Campaigns;
 
 /// <summary>Sends requests for one route, one after another on each connection, and counts every response.</summary>

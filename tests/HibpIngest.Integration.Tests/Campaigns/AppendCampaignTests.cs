@@ -1,11 +1,5 @@
-using System.Diagnostics;
-using System.Net;
 using System.Net.Http.Json;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

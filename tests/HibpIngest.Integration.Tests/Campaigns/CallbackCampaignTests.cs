@@ -1,8 +1,4 @@
-using System.Diagnostics;
 using System.Net.Http.Headers;
-using System.Security.Cryptography;
-using HibpIngest.Storage.Sql.Sqlite;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

@@ -1,8 +1,5 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
-using HibpIngest.Storage.Sql.Sqlite;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

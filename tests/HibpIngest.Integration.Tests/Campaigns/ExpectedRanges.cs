@@ -1,7 +1,4 @@
-using System.Collections.Concurrent;
 using System.IO.Compression;
-using System.Security.Cryptography;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Integration.Tests.Campaigns;

@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 namespace HibpIngest.Integration.Tests.Campaigns;
 
 /// <summary>A load of a million accounts, of ten million in the long form, whose process is killed in each stage.</summary>

@@ -1,8 +1,4 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using System.IO.Compression;
-using System.Net;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

@@ -1,7 +1,4 @@
-using System.Diagnostics;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

@@ -1,7 +1,4 @@
-using System.Diagnostics;
 using HibpIngest.Cli.Emulator;
-using HibpIngest.Storage.Sql.Sqlite;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Campaigns;
 

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests the backup commands as an operator runs them, while a host runs.</summary>

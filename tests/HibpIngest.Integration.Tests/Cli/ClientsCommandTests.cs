@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 public sealed class ClientsCommandTests : CommandTestBase

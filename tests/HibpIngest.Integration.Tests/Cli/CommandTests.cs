@@ -1,8 +1,4 @@
-using System.Diagnostics;
 using System.IO.Compression;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Storage.Sql.Sqlite;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 public sealed class DomainsCommandTests : CommandTestBase

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests a host's machine-readable log, and shell completion.</summary>

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests that no command prints terminal control sequences from a breach's metadata.</summary>

@@ -1,7 +1,6 @@
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Sweeping;
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 

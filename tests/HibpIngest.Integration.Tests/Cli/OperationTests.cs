@@ -1,9 +1,4 @@
-using System.Diagnostics;
-using System.Net;
 using System.Net.Sockets;
-using System.Text.RegularExpressions;
-using HibpIngest.Hosting;
-using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Integration.Tests.Cli;

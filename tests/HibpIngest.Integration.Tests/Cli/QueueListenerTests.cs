@@ -1,7 +1,4 @@
-using System.Collections.Concurrent;
 using HibpIngest.Cli.LocalHost;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Cli;
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
 

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests that a forgotten subscriber is stored nowhere and isn't imported again.</summary>

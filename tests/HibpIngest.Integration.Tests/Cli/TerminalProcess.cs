@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>The built <c>hibp</c> on a pseudo-terminal: util-linux's <c>script</c> provides it, and passes on input and output.</summary>

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests the packed dotnet tool on its own, without the repository.</summary>

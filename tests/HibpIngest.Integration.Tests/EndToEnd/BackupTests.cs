@@ -1,7 +1,6 @@
 using HibpIngest.Cli.Backups;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

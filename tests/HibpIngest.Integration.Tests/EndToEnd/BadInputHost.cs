@@ -1,7 +1,3 @@
-using System.Security.Cryptography;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>

@@ -1,6 +1,3 @@
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests that an unusable store ends a command, including <c>hibp run</c>, with one line and exit code 1.</summary>

@@ -1,6 +1,5 @@
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Mail;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,6 +1,4 @@
 using HibpIngest.Journal.Manifest;
-using HibpIngest.Pipeline.Ingest;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

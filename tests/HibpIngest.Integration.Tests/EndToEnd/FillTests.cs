@@ -1,8 +1,6 @@
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,8 +1,6 @@
 using System.Formats.Tar;
 using HibpIngest.Pipeline.Recovery;
-using HibpIngest.Storage.Azure;
 using ICSharpCode.SharpZipLib.Zip;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;

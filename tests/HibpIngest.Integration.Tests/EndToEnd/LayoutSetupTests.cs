@@ -1,5 +1,4 @@
 using HibpIngest.Pipeline.Setup;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -4,9 +4,6 @@ using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,6 +1,5 @@
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Segments;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;

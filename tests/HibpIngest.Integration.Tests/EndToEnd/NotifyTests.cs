@@ -1,9 +1,6 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;

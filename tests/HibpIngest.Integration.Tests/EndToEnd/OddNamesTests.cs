@@ -1,6 +1,5 @@
 using Azure.Storage.Blobs;
 using Azure.Storage.Blobs.Models;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,7 +1,5 @@
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Integration.Tests.Cli;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Sweeping;

@@ -1,6 +1,4 @@
-using System.Collections.Concurrent;
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Sweeping;

@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;

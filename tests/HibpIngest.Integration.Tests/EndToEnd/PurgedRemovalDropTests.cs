@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests removals by a scan of the table, because the rows are purged.</summary>

@@ -2,7 +2,6 @@ using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Journal.Manifest;
-using Xunit.Abstractions;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Ingest;
-using Xunit.Abstractions;
 using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;

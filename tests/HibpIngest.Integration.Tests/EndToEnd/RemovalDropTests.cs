@@ -1,5 +1,3 @@
-using Xunit.Abstractions;
-
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
 /// <summary>Tests removals by the load's rows.</summary>

@@ -1,15 +1,11 @@
-using System.Security.Cryptography;
 using HibpIngest.Api.Lookup;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
-using Microsoft.Extensions.Logging.Abstractions;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

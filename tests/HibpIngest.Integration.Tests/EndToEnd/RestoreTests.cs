@@ -1,8 +1,6 @@
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Pipeline.Catalogue;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
@@ -11,7 +9,6 @@ using HibpIngest.Pipeline.Recovery;
 using HibpIngest.Pipeline.Removal;
 using HibpIngest.Pipeline.Setup;
 using HibpIngest.Pipeline.Subscribers;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Recovery;
 

@@ -1,6 +1,3 @@
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>Tests how each function ends: it succeeds, or fails with one line that the host may log.</summary>

@@ -1,8 +1,5 @@
-using System.Net;
 using Azure.Data.Tables;
 using HibpIngest.Hosting.Telemetry;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Functions;
 

@@ -1,8 +1,3 @@
-using System.Net;
-using System.Security.Cryptography;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>Tests the API's Functions app behind a stand-in for the Functions host.</summary>

@@ -1,5 +1,3 @@
-using HibpIngest.Storage.Sql.Sqlite;
-
 namespace HibpIngest.Integration.Tests.Functions;
 
 /// <summary>Tests that an ingest ended by its host resumes, and produces the same rows as an uninterrupted one.</summary>

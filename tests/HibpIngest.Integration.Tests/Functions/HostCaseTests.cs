@@ -1,9 +1,7 @@
-using System.Security.Cryptography;
 using Azure.Data.Tables;
 using Azure.Storage.Queues;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Integration.Tests.Telemetry;
-using HibpIngest.Storage.Sql.Sqlite;
 using static HibpIngest.Telemetry.TelemetryNames;
 
 namespace HibpIngest.Integration.Tests.Functions;

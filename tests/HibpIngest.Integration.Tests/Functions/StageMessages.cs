@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
 
 namespace HibpIngest.Integration.Tests.Functions;

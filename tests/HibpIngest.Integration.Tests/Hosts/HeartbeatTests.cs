@@ -1,11 +1,7 @@
-using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
-using HibpIngest.Hosting;
 using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Integration.Tests.Telemetry;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Hosts;
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Integration.Tests.Journal;

@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using Deque.AxeCore.Commons;
 using Microsoft.Playwright;
 

@@ -1,7 +1,5 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

@@ -1,12 +1,8 @@
-using System.Collections.Concurrent;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

@@ -1,6 +1,4 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

@@ -1,10 +1,7 @@
-using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Integration.Tests.Passwords;

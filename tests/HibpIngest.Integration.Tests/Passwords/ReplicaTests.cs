@@ -1,7 +1,5 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

@@ -1,8 +1,6 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

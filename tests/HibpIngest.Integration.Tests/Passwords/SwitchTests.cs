@@ -1,9 +1,6 @@
-using System.Collections.Concurrent;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
 using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 

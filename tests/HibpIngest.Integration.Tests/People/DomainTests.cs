@@ -1,7 +1,5 @@
-using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using System.Text.RegularExpressions;
 using HibpIngest.Delivery;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.People;
 using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.People;

@@ -1,4 +1,3 @@
-using System.Net;
 using HibpIngest.People;
 using HibpIngest.Pipeline.People;
 

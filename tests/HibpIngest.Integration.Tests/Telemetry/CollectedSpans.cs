@@ -1,6 +1,3 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
-
 namespace HibpIngest.Integration.Tests.Telemetry;
 
 /// <summary>Collects the spans that the pipeline ends in this process until it is disposed.</summary>

@@ -1,6 +1,4 @@
-using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Sweeping;
 using static HibpIngest.Telemetry.TelemetryNames;
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Text.Json.Nodes;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Journal;

@@ -1,9 +1,5 @@
 using System.Diagnostics.Metrics;
-using System.Net;
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.LocalHost;
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Integration.Tests.Telemetry;
 

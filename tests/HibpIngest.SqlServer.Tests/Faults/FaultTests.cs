@@ -1,7 +1,6 @@
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Data.SqlClient;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.SqlServer.Tests.Faults;
 

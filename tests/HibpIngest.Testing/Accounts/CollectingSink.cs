@@ -1,5 +1,3 @@
-using HibpIngest.Pipeline.Ingest;
-
 namespace HibpIngest.Testing;
 
 internal sealed class CollectingSink : IAccountSink

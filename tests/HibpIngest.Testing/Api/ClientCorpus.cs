@@ -1,5 +1,3 @@
-using HibpIngest.Passwords;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Made-up Pwned Passwords: one password within its range, one first, one last, one missing, one with an empty range.</summary>

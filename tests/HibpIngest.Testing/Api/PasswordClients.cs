@@ -1,7 +1,4 @@
-using System.Diagnostics;
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Emulator;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Testing;

@@ -1,17 +1,14 @@
 using System.IO.Compression;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Api.Pages;
 using HibpIngest.Api.Settings;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Web;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Storage.Azure.Connections;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

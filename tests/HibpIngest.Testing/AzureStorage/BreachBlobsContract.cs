@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-
 namespace HibpIngest.Testing;
 
 public abstract class BreachBlobsContract

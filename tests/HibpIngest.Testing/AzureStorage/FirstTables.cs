@@ -1,5 +1,3 @@
-using HibpIngest.Storage.Azure;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The tables of the first layout, the only one in most tests.</summary>

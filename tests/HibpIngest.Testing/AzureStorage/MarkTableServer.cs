@@ -1,10 +1,7 @@
 using System.Buffers;
 using System.Buffers.Binary;
 using System.Buffers.Text;
-using System.Collections.Concurrent;
 using System.Numerics;
-using System.Security.Cryptography;
-using System.Text.RegularExpressions;
 using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Testing;

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Testing;
 
 public abstract class MessageQueueContract

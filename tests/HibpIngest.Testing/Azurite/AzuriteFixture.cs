@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using HibpIngest.Cli.Emulator;
 
 namespace HibpIngest.Testing;

@@ -1,7 +1,5 @@
-using System.Security.Cryptography;
 using HibpIngest.Pipeline.Callbacks;
 using HibpIngest.Pipeline.Sweeping;
-using HibpIngest.Storage.Azure;
 
 namespace HibpIngest.Testing;
 

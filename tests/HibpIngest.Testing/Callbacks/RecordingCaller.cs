@@ -1,5 +1,3 @@
-using System.Collections.Concurrent;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Records all calls, and returns the response that the test chooses.</summary>

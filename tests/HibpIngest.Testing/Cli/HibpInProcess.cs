@@ -1,7 +1,6 @@
 using System.Collections;
 using HibpIngest.Cli;
 using HibpIngest.Cli.Output;
-using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 

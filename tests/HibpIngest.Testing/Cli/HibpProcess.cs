@@ -1,5 +1,3 @@
-using System.Diagnostics;
-
 namespace HibpIngest.Testing;
 
 /// <summary>The built <c>hibp</c> in its own folder, without the caller's variables: for hosts, and for what only a process has.</summary>

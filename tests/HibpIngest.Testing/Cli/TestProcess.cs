@@ -1,8 +1,5 @@
 using System.Collections;
-using System.Diagnostics;
-using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Hosting;
 
 namespace HibpIngest.Testing;
 

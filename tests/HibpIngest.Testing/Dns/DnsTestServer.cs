@@ -1,6 +1,4 @@
 using System.Buffers.Binary;
-using System.Collections.Concurrent;
-using System.Net;
 using System.Net.Sockets;
 
 namespace HibpIngest.Testing;

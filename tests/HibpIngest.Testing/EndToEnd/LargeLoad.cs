@@ -1,12 +1,8 @@
-using System.Diagnostics;
 using System.IO.Compression;
-using System.Net;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.Samples;
 using HibpIngest.Storage.Sql;
-using HibpIngest.Storage.Sql.Sqlite;
 using HibpIngest.Storage.Sql.SqlServer;
-using Microsoft.Extensions.Logging.Abstractions;
 using MimeKit;
 
 namespace HibpIngest.Testing;

@@ -1,9 +1,6 @@
 using HibpIngest.Delivery;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Pipeline.Sweeping;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using HibpIngest.Delivery;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Messages;

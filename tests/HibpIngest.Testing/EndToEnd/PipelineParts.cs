@@ -1,5 +1,4 @@
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.People;
 using HibpIngest.Pipeline;
@@ -8,7 +7,6 @@ using HibpIngest.Pipeline.Layouts;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Removal;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;

@@ -1,14 +1,9 @@
 using HibpIngest.Api.Lookup;
 using HibpIngest.Delivery;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Setup;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

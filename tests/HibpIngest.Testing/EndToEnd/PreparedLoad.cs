@@ -1,5 +1,4 @@
 using HibpIngest.Cli.Samples;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Pipeline.Upsert;

@@ -1,10 +1,5 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using HibpIngest.Delivery;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
-using HibpIngest.Storage.Sql.Sqlite;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

@@ -1,6 +1,3 @@
-using System.Diagnostics;
-using System.Net;
-
 namespace HibpIngest.Testing;
 
 /// <summary>A real Functions host as a process, started by the script that <see cref="DrivenApp.HostVariable"/> names.</summary>

@@ -1,5 +1,3 @@
-using System.Diagnostics;
-using System.Net;
 using System.Text.Json.Nodes;
 
 namespace HibpIngest.Testing;

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Testing;
 
 /// <summary>

@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using MimeKit;
 
 namespace HibpIngest.Testing;

@@ -1,8 +1,5 @@
-using System.Collections.Concurrent;
-using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
 namespace HibpIngest.Testing;

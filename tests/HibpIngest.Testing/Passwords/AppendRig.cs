@@ -1,9 +1,6 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
-using Microsoft.Extensions.Logging.Abstractions;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Testing;
 

@@ -1,11 +1,8 @@
 using Azure.Storage.Blobs;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

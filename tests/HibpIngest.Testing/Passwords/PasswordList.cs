@@ -1,5 +1,4 @@
 using System.Numerics;
-using HibpIngest.Passwords;
 
 namespace HibpIngest.Testing;
 

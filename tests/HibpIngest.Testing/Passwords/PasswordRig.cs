@@ -1,11 +1,8 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Replicas;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Testing;
 

@@ -1,8 +1,6 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
-using Microsoft.Extensions.Logging.Abstractions;
 using Microsoft.Extensions.Options;
 
 namespace HibpIngest.Testing;

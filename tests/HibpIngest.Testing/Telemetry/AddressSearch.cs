@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Testing;
 
 /// <summary>Searches sent payloads for addresses: verbatim, with the escapes of JSON, HTML and URLs undone, and base64 decoded.</summary>

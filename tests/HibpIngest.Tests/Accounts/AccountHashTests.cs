@@ -1,6 +1,3 @@
-using System.Security.Cryptography;
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Tests.Accounts;
 
 public sealed partial class AccountHashTests

@@ -1,6 +1,5 @@
 using FsCheck;
 using FsCheck.Fluent;
-using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Tests.Accounts;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Layouts;
 
 namespace HibpIngest.Tests.Accounts;

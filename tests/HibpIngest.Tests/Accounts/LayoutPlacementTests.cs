@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Tests.Accounts;
 
 public sealed partial class LayoutPlacementTests

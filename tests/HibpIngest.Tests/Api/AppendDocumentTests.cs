@@ -1,8 +1,6 @@
 using HibpIngest.Api.Requests;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Tests.Passwords;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Api;
 

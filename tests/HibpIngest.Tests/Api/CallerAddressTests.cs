@@ -1,4 +1,3 @@
-using System.Net;
 using HibpIngest.Api.Callers;
 using Microsoft.AspNetCore.Http;
 

@@ -1,6 +1,5 @@
 using HibpIngest.Archives;
 using ICSharpCode.SharpZipLib.Zip;
-using Xunit.Abstractions;
 using static HibpIngest.Testing.ArchiveTesting;
 
 namespace HibpIngest.Tests.Archives;

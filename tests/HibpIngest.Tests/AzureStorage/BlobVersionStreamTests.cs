@@ -1,5 +1,4 @@
 using HibpIngest.Archives;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 

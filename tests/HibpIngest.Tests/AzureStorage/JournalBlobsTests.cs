@@ -1,7 +1,5 @@
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 

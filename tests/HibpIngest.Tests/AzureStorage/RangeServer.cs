@@ -1,6 +1,4 @@
-using HibpIngest.Storage.Azure;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 

@@ -1,6 +1,3 @@
-using HibpIngest.Storage.Azure;
-using Microsoft.Extensions.Logging.Abstractions;
-
 namespace HibpIngest.Tests.AzureStorage;
 
 public sealed class StorageConnectionTests

@@ -1,12 +1,8 @@
-using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
-using System.Net;
 using System.Net.Sockets;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using HibpIngest.Storage.Azure.Tables;
 using Microsoft.AspNetCore.Http.Features;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 

@@ -1,10 +1,6 @@
-using System.Collections.Concurrent;
-using System.Net;
 using Azure.Core;
 using Azure.Identity;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.AzureStorage;
 

@@ -1,6 +1,5 @@
 using System.Xml.Linq;
 using HibpIngest.Pipeline.Catalogue;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Catalogue;
 

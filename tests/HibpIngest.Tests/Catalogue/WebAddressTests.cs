@@ -1,5 +1,4 @@
 using System.Collections;
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Catalogue;

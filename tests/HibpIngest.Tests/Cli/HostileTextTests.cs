@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using HibpIngest.Cli.Commands;
 using HibpIngest.Cli.Output;
 using HibpIngest.Pipeline.Removal;

@@ -1,5 +1,4 @@
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Tests.Cli;
 

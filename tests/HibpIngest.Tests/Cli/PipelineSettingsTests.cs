@@ -2,13 +2,10 @@ using System.Collections;
 using HibpIngest.Api.Callers;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Api.Settings;
-using HibpIngest.Hosting;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Pipeline.Settings;
 using HibpIngest.Storage.Sql;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 

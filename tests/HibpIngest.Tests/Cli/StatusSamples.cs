@@ -1,5 +1,4 @@
 using HibpIngest.Cli.Output;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Cli;

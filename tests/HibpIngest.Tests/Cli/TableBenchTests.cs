@@ -1,9 +1,7 @@
 using HibpIngest.Cli.Output;
 using HibpIngest.Cli.TableBench;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Cli;
 

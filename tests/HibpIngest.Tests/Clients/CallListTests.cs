@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;

@@ -1,4 +1,3 @@
-using System.Net;
 using HibpIngest.Pipeline.Callbacks;
 
 namespace HibpIngest.Tests.Clients;

@@ -1,5 +1,3 @@
-using System.Text.RegularExpressions;
-
 namespace HibpIngest.Tests.Documents;
 
 /// <summary>Tests that the words which readers stumbled over don't return.</summary>

@@ -1,7 +1,6 @@
 using System.Collections;
 using System.CommandLine;
 using HibpIngest.Cli.Commands;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Pipeline.Settings;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Tests.AzureStorage;
 using HibpIngest.Tests.Cli;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Hosting;
 using HibpIngest.Pipeline.Settings;
 
 namespace HibpIngest.Tests.Functions;

@@ -1,9 +1,7 @@
 using System.Collections.Immutable;
 using HibpIngest.Functions;
-using HibpIngest.Hosting;
 using Microsoft.Azure.Functions.Worker;
 using Microsoft.Extensions.Hosting.Internal;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Functions;
 

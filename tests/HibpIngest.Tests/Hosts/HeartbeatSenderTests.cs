@@ -1,5 +1,3 @@
-using HibpIngest.Hosting;
-
 namespace HibpIngest.Tests.Hosts;
 
 public sealed class HeartbeatSenderTests

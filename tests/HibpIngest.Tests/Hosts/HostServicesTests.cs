@@ -1,7 +1,5 @@
 using System.Collections;
-using HibpIngest.Hosting;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Hosts;
 

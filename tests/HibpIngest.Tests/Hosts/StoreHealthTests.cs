@@ -1,5 +1,4 @@
 using HibpIngest.Cli.LocalHost;
-using HibpIngest.Hosting;
 
 namespace HibpIngest.Tests.Hosts;
 

@@ -1,6 +1,5 @@
 using System.Runtime.InteropServices;
 using HibpIngest.Journal.Segments;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 

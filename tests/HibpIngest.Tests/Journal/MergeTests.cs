@@ -4,7 +4,6 @@ using HibpIngest.Journal.Files;
 using HibpIngest.Journal.Manifest;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Journal.Statistics;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 

@@ -1,6 +1,5 @@
 using System.Buffers.Binary;
 using HibpIngest.Journal.Segments;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Journal.Segments;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Journal;
 

@@ -1,4 +1,3 @@
-using System.Text.RegularExpressions;
 using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Tests.Journal;

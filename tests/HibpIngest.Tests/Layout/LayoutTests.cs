@@ -1,19 +1,15 @@
 using System.Reflection;
 using System.Runtime.CompilerServices;
-using System.Text.RegularExpressions;
 using System.Xml.Linq;
 using HibpIngest.Cli.Emulator;
 using HibpIngest.Cli.LocalHost;
-using HibpIngest.Hosting;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Callbacks;
-using HibpIngest.Pipeline.Ingest;
 using HibpIngest.Pipeline.Journal;
 using HibpIngest.Pipeline.Mail;
 using HibpIngest.Pipeline.Matching;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Upsert;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql;
 using HibpIngest.Tests.Documents;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Api.Lookup;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace HibpIngest.Tests.Lookup;
 

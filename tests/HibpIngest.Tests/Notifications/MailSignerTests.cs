@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.Pipeline.Mail;
 using MimeKit;
 using MimeKit.Cryptography;

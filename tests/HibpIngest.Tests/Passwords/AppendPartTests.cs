@@ -1,7 +1,5 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Ranges;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 

@@ -1,5 +1,3 @@
-using System.Security.Cryptography;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 using Org.BouncyCastle.Crypto.Digests;
 

@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Ranges;
 

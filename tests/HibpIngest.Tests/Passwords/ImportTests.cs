@@ -1,5 +1,4 @@
 using HibpIngest.Cli.Output;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Ranges;
 

@@ -1,5 +1,4 @@
 using System.IO.Compression;
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 
 namespace HibpIngest.Tests.Passwords;

@@ -1,4 +1,3 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Ranges;
 
 namespace HibpIngest.Tests.Passwords;

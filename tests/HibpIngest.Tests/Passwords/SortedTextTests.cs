@@ -1,8 +1,6 @@
-using HibpIngest.Passwords;
 using HibpIngest.Passwords.Import.Drops;
 using HibpIngest.Passwords.Ranges;
 using HibpIngest.Passwords.Releases;
-using Xunit.Abstractions;
 
 namespace HibpIngest.Tests.Passwords;
 

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.Journal.Merge;
 using HibpIngest.Pipeline.Layouts;
 

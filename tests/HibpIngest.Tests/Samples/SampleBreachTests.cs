@@ -1,7 +1,5 @@
 using System.IO.Compression;
-using System.Security.Cryptography;
 using HibpIngest.Cli.Samples;
-using HibpIngest.Pipeline.Ingest;
 
 namespace HibpIngest.Tests.Samples;
 

@@ -1,5 +1,4 @@
 using HibpIngest.Cli.Output;
-using HibpIngest.Storage.Sql.Sqlite;
 
 namespace HibpIngest.Tests.Sql;
 

@@ -1,5 +1,3 @@
-using HibpIngest.Storage.Sql.Sqlite;
-
 namespace HibpIngest.Tests.Sql;
 
 public sealed partial class SqliteBreachDatabaseTests

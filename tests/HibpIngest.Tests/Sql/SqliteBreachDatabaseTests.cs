@@ -1,4 +1,3 @@
-using HibpIngest.Storage.Sql.Sqlite;
 using Microsoft.Data.Sqlite;
 
 namespace HibpIngest.Tests.Sql;

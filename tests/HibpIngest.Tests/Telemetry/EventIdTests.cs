@@ -8,8 +8,6 @@ using HibpIngest.Functions;
 using HibpIngest.Functions.Api;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Passwords.Serving;
-using HibpIngest.Pipeline.Ingest;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Sql.SqlServer;
 using Microsoft.Extensions.Logging;
 

@@ -1,6 +1,5 @@
 using System.Diagnostics.Metrics;
 using System.Runtime.CompilerServices;
-using HibpIngest.Storage.Azure;
 using HibpIngest.Storage.Azure.Tables;
 using static HibpIngest.Telemetry.TelemetryNames;
 

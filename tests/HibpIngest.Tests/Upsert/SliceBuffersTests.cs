@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using HibpIngest.Pipeline.Upsert;
 
 namespace HibpIngest.Tests.Upsert;
