@@ -18,9 +18,9 @@ internal sealed class SentStatements
 
     /// <summary>The usings that the SDK and the project's files import.</summary>
     private static string Usings => string.Concat(
-        new[] { "Directory.Build.props", "src/HibpIngest.Storage.Sql/HibpIngest.Storage.Sql.csproj" }
+        new[] { "Directory.Build.props", "src/Directory.Build.props", "src/HibpIngest.Storage.Sql/HibpIngest.Storage.Sql.csproj" }
             .SelectMany(file => XDocument.Load(Path.Combine(InfraFiles.Root, file)).Descendants("Using"))
-            .Select(one => (string)one.Attribute("Include")!)
+            .Select(one => (one.Attribute("Static") is null ? "" : "static ") + (string)one.Attribute("Include")!)
             .Concat(["System", "System.Collections.Generic", "System.IO", "System.Linq", "System.Threading", "System.Threading.Tasks"])
             .Select(name => $"global using {name}; "));
 
