@@ -32,6 +32,8 @@ public interface ILoads
 
     /// <summary>Returns when these loads were worked on, in the given order. A removed load has no slices.</summary>
     Task<IReadOnlyList<LoadWork>> ListWorkAsync(IReadOnlyCollection<LoadId> loads, CancellationToken cancellationToken);
+
+    /// <summary>Returns what has a live lease: loads that are ingested or matched, and slices that aren't done.</summary>
     Task<IReadOnlyList<HeldWork>> ListLeasesAsync(CancellationToken cancellationToken);
 
     /// <summary>Records that the message for the load's state (match, mail) was sent.</summary>

@@ -8,6 +8,9 @@ public sealed class FunctionsPipelineTests
     {
         var zip = RepositoryFile.Path("samples/Contoso.zip");
         var accounts = await AcceptanceContract.ExtractAsync(zip);
+        var subscribers = (await File.ReadAllLinesAsync(RepositoryFile.Path("samples/subscribers.csv")))
+            .Skip(1).Select(line => line.ToLowerInvariant().Split(',')).ToList();
+
         await using var host = await FunctionsHost.StartAsync(
             new Dictionary<string, string> { ["HIBP_BATCHROWS"] = "1000", ["HIBP_SLICEROWS"] = "500" },
             (await PublishedApp.PipelineAsync()).Folder);
@@ -22,7 +25,9 @@ public sealed class FunctionsPipelineTests
         var table = await RawTable.ReadAccountsAsync(host.Storage, "accounts");
         Assert.Equal(accounts.Order(), table.Keys.Order());
         Assert.All(table.Values, breaches => Assert.Equal(["b1"], breaches));
-        Assert.NotEmpty(Directory.GetFiles(host.MailFolder, "*.eml"));
+        var due = subscribers.Where(one => one[1].Length == 0 ? accounts.Contains(one[0])
+            : accounts.Any(account => account.EndsWith($"@{one[1]}", StringComparison.Ordinal))).Select(one => one[0]);
+        Assert.Equal(due.Order(), Recipients(host));
 
         var load = (await host.HibpAsync("status", "Contoso", "--json")).Succeeded().Json.GetProperty("loads")[0];
         Assert.Equal(("done", accounts.Count), (load.GetProperty("state").GetString(), load.GetProperty("accounts").GetInt32()));
@@ -35,4 +40,9 @@ public sealed class FunctionsPipelineTests
         Assert.DoesNotContain('@', host.Worker.Said);
         Assert.Contains("of Contoso: copied", host.Worker.Said, StringComparison.Ordinal);
     }
+
+    private static IEnumerable<string> Recipients(FunctionsHost host) =>
+        Directory.GetFiles(host.MailFolder, "*.eml")
+        .Select(file => File.ReadLines(file)
+            .First(line => line.StartsWith("To: ", StringComparison.Ordinal))["To: ".Length..].Trim('<', '>')).Order();
 }

@@ -41,7 +41,7 @@ public sealed class UsageCommandTests : CommandTestBase
     public async Task Usage_sums_rows_by_the_requested_dimension()
     {
         await FillAsync();
-        var shown = (await OfDayAsync("route")).Succeeded();
+        var shown = (await RunAsync("usage", "--from", "2026-11-22", "--to", "2026-11-23")).Succeeded(); // by route, the default
         Assert.Contains("from 2026-11-22T00 to 2026-11-23T00, UTC", shown.Error, StringComparison.Ordinal);
         Assert.Equal(
             [

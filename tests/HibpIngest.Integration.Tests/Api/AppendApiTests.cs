@@ -1,4 +1,6 @@
+using System.Security.Cryptography.X509Certificates;
 using HibpIngest.Api.Endpoints;
+using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Appends;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
@@ -378,9 +380,30 @@ public sealed class AppendApiTests
     [Fact]
     public async Task Append_over_HTTP_2_has_the_same_responses()
     {
-        await using var rig = await SenderRig.StartAsync(isHttps: true);
-        var client = rig.Web.Client;
-        (client.DefaultRequestVersion, client.DefaultVersionPolicy) = (HttpVersion.Version20, HttpVersionPolicy.RequestVersionExact);
+        using var folder = new TemporaryFolder();
+        // RSA, because the other HTTPS tests have elliptic keys.
+        using var own = RSA.Create(2048);
+        using var certificate = new CertificateRequest("CN=localhost", own, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1)
+            .CreateSelfSigned(TimeProvider.System.GetUtcNow().AddDays(-1), TimeProvider.System.GetUtcNow().AddDays(1));
+        var file = folder.Write("api.pem", $"{certificate.ExportCertificatePem()}\n{own.ExportPkcs8PrivateKeyPem()}");
+        await using var rig = await SenderRig.StartAsync();
+        await using var server = await WebServer.StartAsync(
+            new WebServerOptions { Urls = ["https://127.0.0.1:0"], CertificateFile = file },
+            services => services.AddHibpApiStorage(rig.Connection, [], nearest: null),
+            TimeProvider.System, NullLoggerFactory.Instance, None);
+        using var handler = new SocketsHttpHandler
+        {
+            SslOptions =
+            {
+                RemoteCertificateValidationCallback = (_, theirs, _, _) => theirs!.GetCertHashString() == certificate.Thumbprint,
+            },
+        };
+        using var client = new HttpClient(handler)
+        {
+            BaseAddress = new Uri(server.Addresses[0]),
+            DefaultRequestVersion = HttpVersion.Version20,
+            DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
+        };
         client.DefaultRequestHeaders.Add(SenderRig.KeyHeader, rig.Key);
         var longer = new byte[AppendEndpoints.MaxBytes + 1];
         longer.AsSpan().Fill((byte)' ');

@@ -16,8 +16,9 @@ internal sealed class RawConnection(int port) : IDisposable
     /// </summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
 
+    private readonly byte[] _byte = new byte[1];
     private TcpClient? _client;
-    private StreamReader _reader = null!;
+    private BufferedStream _from = null!;
 
     /// <summary>Returns the response. A connection that the server closed after the previous request doesn't count as one.</summary>
     public async Task<(int Status, string Head, string Body)> AskAsync(byte[] request)
@@ -45,7 +46,7 @@ internal sealed class RawConnection(int port) : IDisposable
         {
             _client = new TcpClient(AddressFamily.InterNetwork) { NoDelay = true };
             await _client.ConnectAsync(IPAddress.Loopback, port, timeout.Token);
-            _reader = new StreamReader(_client.GetStream(), Encoding.Latin1);
+            _from = new BufferedStream(_client.GetStream(), 4_096);
         }
         try
         {
@@ -87,27 +88,46 @@ internal sealed class RawConnection(int port) : IDisposable
     {
         if (Header(head, "Content-Length") is { } length)
             return await ReadAsync(int.Parse(length, CultureInfo.InvariantCulture), cancellationToken);
+        if (Header(head, "Transfer-Encoding") != "chunked")
+            return "";
         var body = new StringBuilder();
-        for (var size = Header(head, "Transfer-Encoding") == "chunked" ? 1 : 0; size > 0;)
+        while (true)
         {
-            size = int.Parse(await ReadLineAsync(cancellationToken), NumberStyles.HexNumber, CultureInfo.InvariantCulture);
-            body.Append(await ReadAsync(size, cancellationToken));
-            await ReadLineAsync(cancellationToken);
+            var size = await ReadLineAsync(cancellationToken);
+            var chunk = await ReadAsync(
+                int.Parse(size, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture), cancellationToken);
+            if ((await ReadLineAsync(cancellationToken)).Length > 0)
+                throw new InvalidDataException($"a chunk of the answer doesn't end after 0x{size} bytes");
+            if (chunk.Length == 0)
+                return body.ToString();
+            body.Append(chunk);
         }
-        return body.ToString();
     }
 
-    private async Task<string> ReadAsync(int bytes, CancellationToken cancellationToken)
+    private async Task<string> ReadAsync(int length, CancellationToken cancellationToken)
     {
-        var characters = new char[bytes];
-        return await _reader.ReadBlockAsync(characters, cancellationToken) == bytes
-            ? Encoding.UTF8.GetString(Encoding.Latin1.GetBytes(characters)) : throw Ended();
+        var bytes = new byte[length];
+        await _from.ReadExactlyAsync(bytes, cancellationToken);
+        return Encoding.UTF8.GetString(bytes);
     }
 
-    private async Task<string> ReadLineAsync(CancellationToken cancellationToken) =>
-        await _reader.ReadLineAsync(cancellationToken) ?? throw Ended();
-
-    private static IOException Ended() => new("the server ended the connection in the middle of an answer");
+    /// <summary>Reads a line. It must end with CR LF, and contain neither of them alone.</summary>
+    private async Task<string> ReadLineAsync(CancellationToken cancellationToken)
+    {
+        var line = new StringBuilder();
+        while (line.Length < MaxHeaderBytes)
+        {
+            if (await _from.ReadAsync(_byte, cancellationToken) == 0)
+                throw new IOException($"the server ended the connection in the middle of an answer: '{line}'");
+            var isAfterReturn = line.Length > 0 && line[^1] == '\r';
+            if (isAfterReturn != (_byte[0] == '\n'))
+                throw new InvalidDataException($"the answer has a CR or an LF alone: '{line}'");
+            if (isAfterReturn)
+                return line.ToString(0, line.Length - 1);
+            line.Append((char)_byte[0]);
+        }
+        throw new InvalidDataException("a line of the answer doesn't end");
+    }
 
     private static string? Header(string head, string name) =>
         head.Split("\r\n").FirstOrDefault(line => line.StartsWith(name + ":", StringComparison.OrdinalIgnoreCase))?[(name.Length + 1)..]

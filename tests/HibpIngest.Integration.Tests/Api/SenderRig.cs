@@ -14,7 +14,9 @@ internal sealed class SenderRig : IAsyncDisposable
     private bool _isStopped;
 
     private SenderRig(string connection, WebRig web, string key) =>
-        (_account, Web, Key) = (StorageAccount.Open(connection, NullLoggerFactory.Instance), web, key);
+        (Connection, _account, Web, Key) = (connection, StorageAccount.Open(connection, NullLoggerFactory.Instance), web, key);
+
+    public string Connection { get; }
 
     public WebRig Web { get; }
 
@@ -26,11 +28,11 @@ internal sealed class SenderRig : IAsyncDisposable
 
     public static async Task<SenderRig> StartAsync(
         bool isOpen = false, Action<IServiceCollection>? replaceServices = null, ILoggerFactory? logs = null, TimeProvider? time = null,
-        PasswordOptions? passwords = null, bool isHttps = false)
+        PasswordOptions? passwords = null)
     {
         var connection = await AzuriteFixture.NewAccountAsync();
         var web = await WebRig.StartAsync(
-            connection, isOpen, logs: logs, time: time, replaceServices: replaceServices, passwords: passwords, isHttps: isHttps);
+            connection, isOpen, logs: logs, time: time, replaceServices: replaceServices, passwords: passwords);
         return new SenderRig(connection, web, await web.AddKeyAsync("sender", KeyScopes.Append));
     }
 

@@ -147,7 +147,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         // Refused requests have a record too if there was room.
         var lost = asked + new[] { before, beforeBuffered, going, goingBuffered, down, downBuffered }
             .Sum(load => load.Ok + load.Unavailable) - first.Counts.Values.Sum();
-        Say($"not logged of the buffered route: {answeredBuffered - first.Of(downBuffered.Route, 200)}, of all: {lost}");
+        Say($"responses not logged: {answeredBuffered - first.Of(downBuffered.Route, 200)} of the buffered route, {lost} of all");
         Demand(log.Contains("access log: down", StringComparison.Ordinal), "the server doesn't say that its log is down");
         Demand(
             log.Contains($"; {lost} requests were not logged", StringComparison.Ordinal),

@@ -109,7 +109,7 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
         }
     }
 
-    /// <returns>Null if the load that must still be open has ended.</returns>
+    /// <summary>Returns the load that must still be open; null: it has ended.</summary>
     private static Load? Open(IReadOnlyList<Load> loads) =>
         loads.SingleOrDefault(load => load is { Breach: Loading, State: LoadState.Ingesting or LoadState.Upserting });
 

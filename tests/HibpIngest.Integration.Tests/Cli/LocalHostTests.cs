@@ -201,8 +201,14 @@ public sealed class LocalHostTests
         await until.WaitAsync(TestTimeout);
     }
 
-    private static Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached) => RunUntilAsync(
-        rig.OpenContext(), Quick with { Roles = roles }, UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), []));
+    private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
+    {
+        using var stop = new CancellationTokenSource();
+        var host = RunHostAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
+        await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
+        await stop.CancelAsync();
+        await host.WaitAsync(TestTimeout);
+    }
 
     /// <summary>Polls until the condition is true; fails if a host ends first.</summary>
     private static async Task UntilAsync(Func<Task<bool>> condition, IReadOnlyList<Task> hosts)
@@ -212,7 +218,10 @@ public sealed class LocalHostTests
         while (!await condition())
         {
             if (hosts.FirstOrDefault(host => host.IsCompleted) is { } ended)
+            {
                 await ended;
+                Assert.Fail("a host has ended");
+            }
             await timer.WaitForNextTickAsync(timeout.Token);
         }
     }

@@ -114,6 +114,29 @@ public sealed class QueueListenerTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task Message_stays_invisible_while_it_is_processed()
+    {
+        await SendAsync("long");
+        var visibility = TimeSpan.FromSeconds(2);
+        var renewals = 0;
+        var outlived = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _queues.After = (_, operation) =>
+        {
+            if (operation == "extend" && ++renewals == 3)
+                outlived.SetResult();
+        };
+        var seenByOthers = -1;
+        await ListenAsync(Rules with { Visibility = visibility }, async (_, _) =>
+        {
+            await outlived.Task.WaitAsync(TestTimeout);
+            seenByOthers = (await ReceiveAsync()).Count;
+            await _stop.CancelAsync();
+        });
+        Assert.Equal(0, seenByOthers);
+        Assert.Equal(0, await DepthAsync(Queue));
+    }
+
+    [Fact]
     public async Task Visibility_timeout_is_90_seconds_however_long_the_work_and_renewed_in_time()
     {
         await SendAsync("long");

@@ -180,7 +180,10 @@ public sealed class FillTests(ITestOutputHelper output)
         await AssertFilledAsync(rig, 20);
     }
 
-    /// <summary>Fills as another process that finds every lock free; between two steps of the other fill, it is refused.</summary>
+    /// <summary>
+    /// Fills as another process that finds every lock free. While it is refused, because the other fill is between two
+    /// steps, it tries again.
+    /// </summary>
     private static async Task FillUnlockedAsync(PipelineRig rig)
     {
         Exception? refused = null;

@@ -27,7 +27,7 @@ internal static class PipelineSteps
         {
             await rig.DropAccountsAsync(blob, first, count, metadata);
             await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-            await rig.Context.HandleMessagesAsync(QueueNames.Ingest);
+            Assert.NotEqual(0, await rig.Context.HandleMessagesAsync(QueueNames.Ingest));
         }
 
         /// <summary>Subscribes the owner of each of these accounts.</summary>
@@ -64,15 +64,17 @@ internal static class PipelineSteps
 
     extension(PipelineParts context)
     {
-        /// <summary>Processes the visible messages of a queue, as a host does.</summary>
-        public async Task HandleMessagesAsync(string queue, int limit = 32, CancellationToken cancellationToken = default)
+        /// <summary>Processes the visible messages of a queue, as a host does, and returns their number.</summary>
+        public async Task<int> HandleMessagesAsync(string queue, int limit = 32, CancellationToken cancellationToken = default)
         {
             var dispatcher = context.Get<MessageDispatcher>();
-            foreach (var message in await context.Queues.Get(queue).ReceiveAsync(limit, TimeSpan.FromMinutes(10), None))
+            var messages = await context.Queues.Get(queue).ReceiveAsync(limit, TimeSpan.FromMinutes(10), None);
+            foreach (var message in messages)
             {
                 await dispatcher.DispatchAsync(queue, message.Body, cancellationToken);
                 await context.Queues.Get(queue).DeleteAsync(message, None);
             }
+            return messages.Count;
         }
 
         /// <summary>Returns parts with a hook that runs before a zip is opened.</summary>

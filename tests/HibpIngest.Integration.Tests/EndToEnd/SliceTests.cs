@@ -18,7 +18,7 @@ public sealed class SliceTests
     {
         await using var rig = await IngestedAsync(OneSlice);
         Assert.Null((await BeginElsewhereAsync(rig))!.HeldUntil);
-        await rig.Context.HandleMessagesAsync(QueueNames.Slices);
+        await HandleOneAsync(rig.Context);
 
         Assert.Empty(await rig.TableAsync());
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
@@ -68,7 +68,7 @@ public sealed class SliceTests
         await using var rig = await IngestedAsync(
             OneSlice + (options => options.Upsert.SliceLease = TimeSpan.FromSeconds(1.5))); // renewed every half second
         var (table, entered) = Waiting(rig);
-        var running = rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices);
+        var running = HandleOneAsync(rig.Context.WithTable(table));
         await entered.WaitAsync(TestTimeout);
         if (by == "superseded")
             Assert.True(await rig.Context.Database.FailLoadAsync(new(1), owner: null, "replaced", superseded: true, None));
@@ -86,7 +86,7 @@ public sealed class SliceTests
     {
         await using var rig = await IngestedAsync(OneSlice + (options => options.Ingest.PlanLimit = TimeSpan.FromSeconds(2)));
         var (table, _) = Waiting(rig);
-        await rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices).WaitAsync(TestTimeout);
+        await HandleOneAsync(rig.Context.WithTable(table)).WaitAsync(TestTimeout);
         var slice = Assert.Single(await rig.SlicesAsync(1));
         Assert.Equal((SliceState.Queued, 0, "waited"), (slice.State, slice.Attempts, slice.Error));
         Assert.Equal(1, (await rig.DepthsAsync())[QueueNames.Slices]);
@@ -96,7 +96,7 @@ public sealed class SliceTests
         using var stop = new CancellationTokenSource();
         (table, var entered) = Waiting(rig);
         await SendAsync(rig);
-        var waiting = rig.Context.WithTable(table).HandleMessagesAsync(QueueNames.Slices, cancellationToken: stop.Token);
+        var waiting = HandleOneAsync(rig.Context.WithTable(table), stop.Token);
         await entered.WaitAsync(TestTimeout);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting.WaitAsync(TestTimeout));
@@ -142,7 +142,7 @@ public sealed class SliceTests
             if (what == nameof(ISlices.CompleteSliceAsync) && ++completions == 1)
                 await rig.Context.Database.RaiseRangesAsync(1, after, None);
         });
-        await hooks.Wrap(rig.OpenContext()).HandleMessagesAsync(QueueNames.Slices);
+        await HandleOneAsync(hooks.Wrap(rig.OpenContext()));
 
         Assert.Equal(2, completions);
         Assert.Equal((SliceState.Done, 1), await SliceAsync(rig));
@@ -160,7 +160,7 @@ public sealed class SliceTests
         var transactions = 0;
         var counting = new HookedPorts((_, what) => Task.FromResult(what == nameof(IAccountTable.UpsertAsync) ? ++transactions : 0));
         var (order, layouts) = (SliceBuffers.OrderVersion, (await rig.Context.Database.GetLayoutsAsync(None)).Version);
-        await counting.Wrap(rig.OpenContext()).HandleMessagesAsync(QueueNames.Slices);
+        await HandleOneAsync(counting.Wrap(rig.OpenContext()));
         var all = transactions;
         Assert.InRange(all, 100, 18 + 256);
         var length = (all + 7) / 8;
@@ -198,8 +198,12 @@ public sealed class SliceTests
     private static async Task HandleAsync(PipelineRig rig, PipelineParts context)
     {
         await SendAsync(rig);
-        await context.HandleMessagesAsync(QueueNames.Slices);
+        await HandleOneAsync(context);
     }
+
+    /// <summary>Processes a visible slice message; there must be one.</summary>
+    private static async Task HandleOneAsync(PipelineParts context, CancellationToken cancellationToken = default) =>
+        Assert.Equal(1, await context.HandleMessagesAsync(QueueNames.Slices, limit: 1, cancellationToken));
 
     private static async Task<(SliceState State, int Attempts)> SliceAsync(PipelineRig rig) =>
         Assert.Single(await rig.SlicesAsync(1)) is var slice ? (slice.State, slice.Attempts) : default;

@@ -201,6 +201,9 @@ public sealed class SweepTests
         await Assert.ThrowsAsync<NotPossibleException>(() => requeue.RunAsync("X", 1, failedOnly: false, None));
         await rig.Context.DispatchAsync(new SliceMessage { Load = 1, Slice = 1 });
         Assert.Single(await rig.FindAsync("user0@example.com"));
+        Assert.Empty(await rig.Context.Log.ListAsync("", None).ToListAsync());
+        await rig.Context.SweepAsync();
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
     }
 
     [Fact]

@@ -1,6 +1,5 @@
 using System.Net.Sockets;
 using System.Threading.Channels;
-using HibpIngest.Integration.Tests.Cli;
 using HibpIngest.Integration.Tests.Telemetry;
 
 namespace HibpIngest.Integration.Tests.Hosts;
@@ -189,19 +188,28 @@ public sealed class HeartbeatTests
 
         public ThreeListeners(bool listening = true)
         {
-            for (var port = FirstPort; port < FirstPort + 3; port++)
+            while (_listeners.Count < 3)
             {
-                var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-                _listeners.Add(socket);
-                socket.Bind(new IPEndPoint(IPAddress.Loopback, port));
+                try
+                {
+                    var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+                    _listeners.Add(socket);
+                    socket.Bind(new IPEndPoint(IPAddress.Loopback, _listeners.Count == 1 ? 0 : FirstPort + _listeners.Count - 1));
+                    if (listening)
+                        socket.Listen(4);
+                }
+                catch (SocketException)
+                {
+                    // The next port is in use.
+                    _listeners.Dispose();
+                    _listeners.Clear();
+                }
             }
-            if (listening)
-                Listen();
         }
 
         public void Listen() => _listeners.ForEach(socket => socket.Listen(4));
 
-        public int FirstPort { get; } = OperationTests.FreePorts();
+        public int FirstPort => ((IPEndPoint)_listeners[0].LocalEndPoint!).Port;
 
         public void Close(int number) => _listeners[number].Dispose();
 

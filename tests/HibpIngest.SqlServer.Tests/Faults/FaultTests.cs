@@ -141,9 +141,10 @@ public sealed class FaultTests(FaultDatabase shared) : IClassFixture<FaultDataba
         var firsts = Enumerable.Range(0, Batches)
             .SelectMany(_ => (int[])[1, 1_501, 3_001], (batch, first) => (batch * BatchRows) + first).ToList();
         Assert.Equal(
-            string.Join(' ', firsts.Zip(firsts.Skip(1).Append(Rows + 1), (first, next) => $"{first}-{next - 1}")),
-            TestServer.Scalar(
-                shared.Name, "SELECT STRING_AGG(CONCAT(first_position, '-', last_position), ' ') WITHIN GROUP (ORDER BY number) "
-                    + $"FROM dbo.slices WHERE load_id = {load}"));
+            string.Join(' ', firsts.Zip(firsts.Skip(1).Append(Rows + 1)).Select((one, i) => $"{i + 1}:{one.First}-{one.Second - 1}")),
+            TestServer.Scalar(shared.Name, $"""
+                SELECT STRING_AGG(CONCAT(number, ':', first_position, '-', last_position), ' ') WITHIN GROUP (ORDER BY number)
+                FROM dbo.slices WHERE load_id = {load}
+                """));
     }
 }

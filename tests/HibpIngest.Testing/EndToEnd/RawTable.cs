@@ -61,7 +61,10 @@ internal static class RawTable
         Sorted(accounts.Select(account => (
             Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(account.Key))), account.Value.AsEnumerable())));
 
-    /// <summary>Returns the accounts, read in key ranges, because the emulator sorts all that a query leaves for every page.</summary>
+    /// <summary>
+    /// Returns the accounts, read in key ranges, because the emulator sorts all that a query leaves for every page. The first and the last
+    /// range are open, so that no account is left out.
+    /// </summary>
     public static async Task<Dictionary<string, string[]>> ReadAccountsAsync(
         string connectionString, string table, IEnumerable<string> expected)
     {

@@ -69,7 +69,15 @@ internal sealed class SpreadParameters
     /// <exception cref="InvalidOperationException">A parameter is missing, unknown, or without a source.</exception>
     public static SpreadParameters Read(string file)
     {
-        var (all, names) = (Parse(file), Parse(DefaultFile).Keys);
+        var all = JsonSerializer.Deserialize<Dictionary<string, SpreadParameter>>(File.ReadAllText(file), JsonSerializerOptions.Web)!;
+        string[] names =
+        [
+            "accounts", "hotShare", "largeDomains", "largeShare", "tailDomains", "partitionRate", "accountRate",
+            "burstSeconds", "latencyMs", "entityLatencyMs", "latencySpread", "slowShare", "slowTimes", "refusalMs",
+            "busyShare", "heatSeconds", "heatShare", "splitSeconds", "processes", "slicesInFlight", "sliceRows",
+            "transactionsInFlight", "slicePauseMs", "rebuildInFlight", "mergeMemoryBytes", "mergedAtOnce", "mergeNs",
+            "hashNs",
+        ];
         var wrong = names.Except(all.Keys).Select(name => $"{name} is missing").Concat(all.Keys.Except(names).Select(
             name => $"{name} is unknown")).Concat(all.Where(one => one.Value.Source.Length == 0).Select(one => $"{one.Key} has no source"))
             .ToList();
@@ -78,9 +86,6 @@ internal sealed class SpreadParameters
     }
 
     public SpreadParameters With(string name, double value) => new(new(_all) { [name] = new SpreadParameter(value, "asked for") });
-
-    private static Dictionary<string, SpreadParameter> Parse(string file) =>
-        JsonSerializer.Deserialize<Dictionary<string, SpreadParameter>>(File.ReadAllText(file), JsonSerializerOptions.Web)!;
 
     private TimeSpan Milliseconds(string name) => TimeSpan.FromMilliseconds(this[name]);
 }

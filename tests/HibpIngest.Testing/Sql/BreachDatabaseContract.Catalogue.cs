@@ -106,9 +106,7 @@ public abstract partial class BreachDatabaseContract
     public async Task Catalogue_snapshot_is_of_one_version_under_concurrent_writes()
     {
         foreach (var name in (string[])["Adobe", "Bold"])
-        {
-            var load = await MatchedAsync(Numbered(2), name);
-        }
+            await MatchedAsync(Numbered(2), name);
         var start = (await Database.ReadCatalogueAsync(None)).Version;
         var writer = OpenAnother();
         using var done = new CancellationTokenSource();

@@ -24,7 +24,7 @@ public abstract partial class BreachDatabaseContract
     public async Task First_layouts_added_concurrently_agree()
     {
         var sets = await ConcurrentlyAsync(6, (database, i) =>
-            database.AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, isFromRegister: false, None));
+            database.AddFirstLayoutAsync(First with { Ranges = (RangesState)(i % 2 * 2) }, isFromRegister: false, None), processes: 6);
         Assert.Single(sets.Select(set => Assert.Single(set.Layouts)).Distinct());
     }
 
@@ -114,7 +114,7 @@ public abstract partial class BreachDatabaseContract
             var ended = await database.CompleteSliceAsync(load.Id, i + 1, Me, 3, begun[i], None);
             Assert.False(ended.IsDone && before == 1, $"slice {i + 1} was done in the old set");
             return ended;
-        });
+        }, processes: begun.Count);
         await changing;
         foreach (var slice in (await SlicesAsync(load.Id)).Where(slice => slice.State != SliceState.Done))
             Assert.True((await Database.CompleteSliceAsync(load.Id, slice.Number, Me, 3, 2, None)).IsDone);
@@ -153,7 +153,7 @@ public abstract partial class BreachDatabaseContract
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var added = await ConcurrentlyAsync(
-            6, (database, i) => Record.ExceptionAsync(() => database.AddLayoutAsync(Layout(i + 2, "two"), None)));
+            6, (database, i) => Record.ExceptionAsync(() => database.AddLayoutAsync(Layout(i + 2, "two"), None)), processes: 6);
         Assert.Single(added, error => error is null);
         Assert.All(added.OfType<Exception>(), error => Assert.IsType<NotPossibleException>(error));
         Assert.Equal(2, (await Database.GetLayoutsAsync(None)).Layouts.Count);

@@ -287,22 +287,103 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Concurrent_processes_complete_each_slice_and_claim_each_notification_once()
+    public async Task Concurrent_processes_on_one_load_do_each_step_once()
     {
+        const int Batches = 12;
         await ImportAsync([.. Numbered(30)]);
-        var load = await IngestAllAsync(Numbered(60));
-        var started = await ConcurrentlyAsync(8, async (database, _) =>
+        await ImportAsync("boss@example.org for example.com");
+        var load = await StartAsync();
+        var another = OpenAnother();
+        var databases = new[] { Database, another };
+        var matchingStarted = 0;
+
+        // Four ingesters, two per process, take the load from each other; four workers upsert committed slices.
+        var ingested = Enumerable.Range(0, 4).Select(i => Task.Run(() => IngestAsync(databases[i % 2], $"owner {i}"))).ToList();
+        var ended = Task.WhenAll(ingested);
+        await Task.WhenAll([.. ingested, .. Enumerable.Range(0, 4).Select(i => Task.Run(() => WorkAsync(databases[i % 2])))]);
+        if (await Database.TryStartMatchingAsync(load.Id, None))
+            matchingStarted++;
+
+        Assert.Equal(1, matchingStarted);
+        var loaded = (await Database.GetLoadAsync(load.Id, None))!;
+        Assert.Equal((Batches * 5, Batches, new SliceCounts(0, 0, Batches * 2, 0)), (loaded.LastPosition, loaded.Batches, loaded.Slices));
+        Assert.Equal(Batches * 5, loaded.Entities);
+        var rows = new AccountBatch(Batches * 5);
+        await Database.ReadRowsAsync(load.Id, 1, Batches * 5, rows, None);
+        Assert.Equal(Numbered(Batches * 5), Accounts(rows));
+
+        await Task.WhenAll(databases.Select(database => Task.Run(async () =>
         {
-            foreach (var slice in await SlicesAsync(load.Id))
-                await database.CompleteSliceAsync(load.Id, slice.Number, slice.Count, None);
-            return await database.TryStartMatchingAsync(load.Id, None);
-        });
-        Assert.Single(started, won => won);
-        var loaded = await LoadAsync(load.Id);
-        Assert.Equal((60, new SliceCounts(0, 0, 20, 0)), (loaded.Entities, loaded.Slices));
-        await MatchAsync(load.Id);
-        var claims = await ConcurrentlyAsync(
-            8, (database, i) => database.ClaimNotificationsAsync(load.Id, 1, 30, $"sender {i}", Lease, None));
-        Assert.Equal(Enumerable.Range(1, 30), claims.SelectMany(one => one.Claimed).Select(one => one.Number).Order());
+            for (var after = 0; after < Batches * 5; after += 20)
+                await database.MatchRowsAsync(load.Id, after, after + 20, None);
+        })));
+        Assert.Equal(LoadState.Notifying, await Database.FinishMatchingAsync(load.Id, false, false, None));
+        var sent = await Task.WhenAll(databases.Select((database, i) => Task.Run(() => SendAsync(database, $"sender {i}"))));
+        Assert.Equal(Enumerable.Range(1, 31), sent.SelectMany(numbers => numbers).Order());
+
+        async Task IngestAsync(IBreachDatabase database, string owner)
+        {
+            while (await database.GetLoadAsync(load.Id, None) is { State: LoadState.Ingesting } found)
+            {
+                if (!await database.TryClaimLoadAsync(load.Id, owner, Lease, None))
+                {
+                    await Task.Yield();
+                    continue;
+                }
+                found = (await database.GetLoadAsync(load.Id, None))!;
+                if (found.State != LoadState.Ingesting)
+                {
+                    await database.ReleaseLoadAsync(load.Id, owner, None);
+                    return;
+                }
+                if (found.LastPosition == Batches * 5)
+                {
+                    await database.FinishIngestAsync(load.Id, owner, new LoadCheckpoint(), None);
+                    return;
+                }
+                var first = (int)found.LastPosition + 1;
+                await database.CommitBatchAsync(
+                    load.Id, owner, Batch(first, [.. Numbered(first + 4).Skip(first - 1)]), SliceRows, new LoadCheckpoint(), false, Lease,
+                    None);
+                await database.ReleaseLoadAsync(load.Id, owner, None);
+            }
+        }
+
+        async Task WorkAsync(IBreachDatabase database)
+        {
+            while (true)
+            {
+                var all = ended.IsCompleted;
+                foreach (var slice in await database.ListSlicesAsync(load.Id, false, None))
+                {
+                    if (slice.State == SliceState.Done
+                        || await database.BeginSliceAsync(load.Id, slice.Number, 1_000, None) is not { } work)
+                        continue;
+                    var read = new AccountBatch(SliceRows);
+                    await database.ReadRowsAsync(load.Id, slice.First, slice.Last, read, None);
+                    Assert.Equal(work.Slice.Count, read.Count);
+                    await database.CompleteSliceAsync(load.Id, slice.Number, read.Count, None);
+                    if (await database.TryStartMatchingAsync(load.Id, None))
+                        Interlocked.Increment(ref matchingStarted);
+                }
+                if (all)
+                    return;
+            }
+        }
+
+        async Task<List<int>> SendAsync(IBreachDatabase database, string owner)
+        {
+            var numbers = new List<int>();
+            for (var first = 1; first <= 31; first += 5)
+            {
+                foreach (var notification in
+                    (await database.ClaimNotificationsAsync(load.Id, first, first + 4, owner, Lease, None)).Claimed)
+                {
+                    if ((await database.CompleteNotificationAsync(notification.Id, owner, null, None)).Recorded)
+                        numbers.Add(notification.Number);
+                }
+            }
+            return numbers;
+        }
     }
 }

@@ -168,11 +168,11 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected async Task<IReadOnlyList<Notification>> ClaimedAsync(LoadId load, int first, int last, string owner = Me) =>
         (await Database.ClaimNotificationsAsync(load, first, last, owner, Lease, None)).Claimed;
 
-    /// <summary>Runs calls at the same time, in turn as this process and as another one.</summary>
-    protected Task<T[]> ConcurrentlyAsync<T>(int calls, Func<IBreachDatabase, int, Task<T>> call)
+    /// <summary>Runs calls at the same time, in turn as each of so many processes.</summary>
+    protected Task<T[]> ConcurrentlyAsync<T>(int calls, Func<IBreachDatabase, int, Task<T>> call, int processes = 2)
     {
-        var another = OpenAnother();
-        return Task.WhenAll(Enumerable.Range(0, calls).Select(i => Task.Run(() => call(i % 2 == 0 ? Database : another, i))));
+        IBreachDatabase[] all = [Database, .. Enumerable.Range(1, processes - 1).Select(_ => OpenAnother())];
+        return Task.WhenAll(Enumerable.Range(0, calls).Select(i => Task.Run(() => call(all[i % processes], i))));
     }
 
     protected Task<SubscribersImported> ImportAsync(params string[] subscriptions) =>

@@ -86,10 +86,10 @@ public sealed class LimitTests
     [InlineData("empty gzip members")]
     public void Compressed_bytes_that_inflate_to_nothing_are_limited(string what)
     {
-        const int bytes = 80 << 20;
+        const int Bytes = 80 << 20;
         // Large enough for the content to inflate, so that no other limit applies.
         var filler = new RawZip.Entry("filler", new byte[1 << 20]) { Method = 0 };
-        var blocks = new RawZip.Entry("idle", []) { Compressed = RawZip.EmptyBlocks(bytes) };
+        var blocks = new RawZip.Entry("idle", []) { Compressed = RawZip.EmptyBlocks(Bytes) };
         var entry = what switch
         {
             "empty blocks" => blocks,
@@ -97,7 +97,7 @@ public sealed class LimitTests
             "empty blocks in a zip within, followed by their size" => new("n", RawZip.Of(
                 blocks with { LocalFlags = 8, LocalCompressed = 0, After = RawZip.Descriptor(0, blocks.Compressed!.Length, 0) })),
             "empty blocks in a gzip within" => new("n", [.. EmptyGzip[..10], .. blocks.Compressed!, .. EmptyGzip[^8..]]),
-            _ => new RawZip.Entry("n", Repeat(EmptyGzip, bytes / EmptyGzip.Length)),
+            _ => new RawZip.Entry("n", Repeat(EmptyGzip, Bytes / EmptyGzip.Length)),
         };
         var name = what.Contains(" zip within", StringComparison.Ordinal) ? "n/idle" : entry.Name;
         Assert.StartsWith(

@@ -135,7 +135,6 @@ public sealed class UsageTests
     [InlineData("breachs", "there is no command 'breachs': did you mean 'breach'?")]
     [InlineData("status --wtach", "'hibp status' has no option '--wtach': did you mean '--watch'?")]
     [InlineData("status --jsno", "'hibp status' has no option '--jsno': did you mean '--json'?")]
-
     [InlineData("lookup --frobnicate=7", "'hibp lookup' has no option '--frobnicate'")]
     [InlineData("doctor now", "'now' is one argument too many: 'hibp doctor' takes none")]
     [InlineData("lookup a@b.example c@d.example", "'c@d.example' is one argument too many: 'hibp lookup' takes EMAIL")]

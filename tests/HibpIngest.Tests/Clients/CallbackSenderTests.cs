@@ -105,10 +105,10 @@ public sealed class CallbackSenderTests
     [InlineData(119.877, "Fri, 01 Mar 2024 00:01:58 GMT")]
     [InlineData(0.877, "Thursday, 29-Feb-24 23:59:59 GMT")]
     [InlineData(null, "-5", "1.5", "+5", "soon", "", "\u0661\u0662")]
-    public async Task Retry_after_is_read_from_429_and_503_responses(double? seconds, params string[] headers)
-    {
-        foreach (var (status, retryAfter) in headers.SelectMany(header => new[] { (429, header), (503, header) }))
+    public Task Retry_after_is_read_from_429_and_503_responses(double? seconds, params string[] headers) =>
+        Assert.AllAsync(headers.SelectMany(header => new[] { (429, header), (503, header) }), async one =>
         {
+            var (status, retryAfter) = one;
             await using var receiver = CallbackReceiver.Saying(
                 $"HTTP/1.1 {status} Not now\r\nRetry-After: {retryAfter}\r\nContent-Length: 0\r\n\r\n");
             await using var sender = NewSender(TestClock.Standing());
@@ -117,8 +117,7 @@ public sealed class CallbackSenderTests
 
             Assert.Equal((CallOutcome.Throttled, status, seconds), (answer.Outcome, answer.Status, answer.RetryAfter?.TotalSeconds));
             Assert.Equal($"it answered {status}: it must not be called now", answer.Error);
-        }
-    }
+        });
 
     [Fact]
     public async Task Retry_after_is_ignored_in_other_responses()
@@ -158,7 +157,6 @@ public sealed class CallbackSenderTests
     [InlineData("https://[::1]/", "::1")]
     [InlineData("https://[::ffff:127.0.0.1]/", "::ffff:127.0.0.1")]
     [InlineData("https://[64:ff9b::a00:1]/", "64:ff9b::")]
-
     [InlineData("https://[fe80::1%1]/", "fe80::1%1")]
     public async Task Non_public_address_is_not_connected_to_in_any_notation(string url, string named)
     {
@@ -241,12 +239,12 @@ public sealed class CallbackSenderTests
         var network = new Network(_ => [Public4]);
         await using var sender = network.NewSender(allowsLoopback);
 
-        foreach (var url in urls)
+        await Assert.AllAsync(urls, async url =>
         {
             // On Unix, a path alone would be parsed as a file URL.
             var answer = await CallAsync(sender, new Uri(url, url[0] == '/' ? UriKind.Relative : UriKind.Absolute));
             Assert.Equal(new CallResponse(CallOutcome.Forbidden, 0, null, "its address is not an https URL"), answer);
-        }
+        });
         Assert.Empty(network.Resolved);
     }
 

@@ -48,9 +48,8 @@ public sealed class PublicAddressTests
     [InlineData("64:ff9b::", "https://[64:ff9b::7f00:1]/")]
     [InlineData("fe80::1", "https://[fe80::1%1]/")]
     [InlineData("localhost", "https://localhost/", "https://LocalHost.:8443/", "https://business.localhost/")]
-    public async Task Client_url_with_a_non_public_host_is_refused(string named, params string[] urls)
-    {
-        foreach (var url in urls)
+    public Task Client_url_with_a_non_public_host_is_refused(string named, params string[] urls) =>
+        Assert.AllAsync(urls, async url =>
         {
             var reason = PublicAddress.ReasonAgainst(new Uri(url));
             Assert.NotNull(reason);
@@ -60,8 +59,7 @@ public sealed class PublicAddressTests
             var refusal = await RefusalOfAsync(url);
             Assert.StartsWith("--url is expected to lead to a public address, and ", refusal, StringComparison.Ordinal);
             Assert.EndsWith(reason, refusal, StringComparison.Ordinal);
-        }
-    }
+        });
 
     [Theory]
     [InlineData("https://contoso.example/breached")]

@@ -19,18 +19,13 @@ public sealed class MailSignerTests
     };
 
     [Fact]
-    public void Rsa_signature_has_its_tags_and_is_verified_by_mimekit()
+    public void Rsa_signature_is_verified_by_mimekit_and_by_hand()
     {
         using var rsa = RSA.Create(2048);
         var content = Compose(MailSigner.Parse("hibp.test", "one", rsa.ExportPkcs8PrivateKeyPem()));
 
         Assert.True(IsVerified(content, PublicKeyFactory.CreateKey(rsa.ExportSubjectPublicKeyInfo())));
-        var tags = Signature(MimeMessage.Load(new MemoryStream(content))).Value.Split(';').Select(tag => tag.Split('=', 2))
-            .ToDictionary(tag => tag[0].Trim(), tag => string.Concat(tag[1].Where(character => !char.IsWhiteSpace(character))));
-        // From is signed twice, so that no second From can be added.
-        Assert.Equal(
-            ("rsa-sha256", "hibp.test", "one", "relaxed/relaxed", SignedHeaders, "1772874303"),
-            (tags["a"], tags["d"], tags["s"], tags["c"], tags["h"], tags["t"]));
+        AssertSigned(Encoding.ASCII.GetString(content), rsa);
         Assert.Equal(content, Compose(MailSigner.Parse("hibp.test", "one", rsa.ExportPkcs8PrivateKeyPem())));
     }
 
@@ -116,10 +111,38 @@ public sealed class MailSignerTests
     private static bool IsVerified(byte[] content, AsymmetricKeyParameter key)
     {
         var message = MimeMessage.Load(new MemoryStream(content));
-        return new DkimVerifier(new Locator(key)).Verify(message, Signature(message));
+        var signature = message.Headers[message.Headers.IndexOf(HeaderId.DkimSignature)];
+        return new DkimVerifier(new Locator(key)).Verify(message, signature);
     }
 
-    private static Header Signature(MimeMessage message) => message.Headers[message.Headers.IndexOf(HeaderId.DkimSignature)];
+    /// <summary>Verifies the signature by RFC 6376: relaxed header and body, both hashes.</summary>
+    private static void AssertSigned(string mail, RSA rsa)
+    {
+        var end = mail.IndexOf("\r\n\r\n", StringComparison.Ordinal);
+        var headers = Regex.Split(mail[..end], @"\r\n(?![ \t])", RegexOptions.None, TimeSpan.FromSeconds(1))
+            .Select(header => header.Split(':', 2)).Select(header => (Name: header[0].ToLowerInvariant(), Value: header[1])).ToList();
+        var signature = Assert.Single(headers, header => header.Name == "dkim-signature").Value;
+        var tags = signature.Split(';').Select(tag => tag.Split('=', 2)).ToDictionary(tag => tag[0].Trim(), tag => Unspaced(tag[1]));
+        Assert.Equal(
+            ("rsa-sha256", "hibp.test", "one", "relaxed/relaxed", SignedHeaders, "1772874303"),
+            (tags["a"], tags["d"], tags["s"], tags["c"], tags["h"], tags["t"]));
+
+        var lines = mail[(end + 4)..].Split("\r\n").Select(line => Relaxed(line).TrimEnd()).ToList();
+        var body = string.Join("\r\n", lines).TrimEnd('\r', '\n') + "\r\n";
+        Assert.Equal(Convert.ToBase64String(SHA256.HashData(Encoding.ASCII.GetBytes(body))), tags["bh"]);
+
+        // From is signed twice, so that no second From can be added.
+        var signed = string.Concat(tags["h"].Split(':').Distinct()
+            .Select(name => $"{name}:{Relaxed(headers.Last(header => header.Name == name).Value).Trim()}\r\n"));
+        var unsigned = signature[..(signature.LastIndexOf("b=", StringComparison.Ordinal) + 2)];
+        Assert.True(rsa.VerifyData(
+            Encoding.ASCII.GetBytes(signed + "dkim-signature:" + Relaxed(unsigned).Trim()), Convert.FromBase64String(tags["b"]),
+            HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1));
+    }
+
+    private static string Relaxed(string text) => Regex.Replace(text, @"[ \t\r\n]+", " ", RegexOptions.None, TimeSpan.FromSeconds(1));
+
+    private static string Unspaced(string text) => Regex.Replace(text, @"\s", "", RegexOptions.None, TimeSpan.FromSeconds(1));
 
     private sealed class Locator(AsymmetricKeyParameter key) : IDkimPublicKeyLocator
     {

@@ -178,7 +178,7 @@ public sealed class SmtpSenderTests
     public async Task Refusal_is_classified_by_its_step_and_codes(string at, string answer, Type expected, int? session)
     {
         string[] many = ["PIPELINING", "SIZE 100000", "CHUNKING", "BINARYMIME", "SMTPUTF8", "DSN", "ENHANCEDSTATUSCODES"];
-        foreach (var extensions in (string[][])[[], many])
+        await Assert.AllAsync((string[][])[[], many], async extensions =>
         {
             var refused = 0;
             await using var server = new SmtpTestServer
@@ -193,15 +193,15 @@ public sealed class SmtpSenderTests
 
             AssertRevealsNothing(refusal);
             var codes = string.Join(' ', answer.Split(' ', '-').TakeWhile(word => char.IsAsciiDigit(word[0])));
-            Assert.Matches($": {codes}{(session is null ? ";" : "$")}", refusal.Message);
+            Assert.Matches($": {Regex.Escape(codes)}{(session is null ? ";" : "$")}", refusal.Message);
             if (session is null)
-                continue;
+                return;
             await SendAsync(sender, ".b\r\n", "bea@example.org");
             var mail = Assert.Single(server.Mails);
             Assert.Equal(Header + ".b\r\n", Encoding.ASCII.GetString(mail.Content));
             Assert.Equal(("bea@example.org", session.Value), (mail.To, mail.Session));
             Assert.Empty(server.Offences);
-        }
+        });
     }
 
     public static TheoryData<string> Steps =>
@@ -300,7 +300,9 @@ public sealed class SmtpSenderTests
     public static TheoryData<string> NotSmtp =>
     [
         "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "\0\u0001\u0015\u0003\u0001\n", "25\r\n", "\r\n", "2500 ok\r\n",
-        "199 ok\r\n", "650 ok\r\n", "2x0 ok\r\n", "-50 ok\r\n", "250-one\r\n251 two\r\n",
+        "199 ok\r\n", "650 ok\r\n", "2x0 ok\r\n", "-50 ok\r\n",
+        // RFC 5321 forbids differing codes: which one is meant is unknown, and MailKit accepts neither.
+        "250-one\r\n251 two\r\n",
     ];
 
     [Theory]

@@ -44,11 +44,10 @@ public sealed class SubscriberFileTests
     [InlineData(
         "email,domain\r\nann@example.com,\r\n\r\nsecret@example\r\n", 4, "the email is not an address (it breaks the rule DomainShape)")]
     [InlineData("email,domain\nsecret@example.notatld,\n", 2, "the email is not an address (it breaks the rule TopLevelDomain)")]
-
+    [InlineData("email,domain\nann@example.com;secret@example.com,\n", 2, "the email is not an address")]
     [InlineData("email,domain\nsécret@example.com,\n", 2, "the email is not an address")]
     [InlineData("email,domain\n,secret.example\n", 2, "the email is missing")]
     [InlineData("email,domain\nann@example.com,secret\n", 2, "the domain is not a domain")]
-
     [InlineData("email,domain\nann@example.com,secret@example.com\n", 2, "the domain is not a domain")]
     [InlineData("email,domain\nann@example.com,example.com,secret\n", 2, "it has 3 fields, and the header 2")]
     [InlineData("email,domain\nann@example.com,\n\"secret@example.com,\nbob@example.com,\n", 3, "the quotes are wrong")]
@@ -152,8 +151,6 @@ public sealed class SubscriberFileTests
 
     private sealed class Trickle(byte[] bytes) : MemoryStream(bytes)
     {
-
-
         public override int Read(byte[] buffer, int offset, int count) => base.Read(buffer, offset, Math.Min(count, 4093));
     }
 

@@ -19,6 +19,7 @@ internal sealed class RequestLog
 
     public bool IsAllDurable { get; }
 
+    /// <summary>Returns the templates that the access log must be opened with: records name a route by its index.</summary>
     public static IReadOnlyList<string> TemplatesOf(IEnumerable<ApiRoute> routes) =>
         [NoRoute, .. routes.Select(route => route.Template).Distinct(StringComparer.Ordinal)];
 

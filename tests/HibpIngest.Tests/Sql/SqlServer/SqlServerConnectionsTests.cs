@@ -66,10 +66,11 @@ public sealed class SqlServerConnectionsTests
         var expiry = new DateTimeOffset(2030, 1, 2, 3, 4, 5, TimeSpan.Zero);
         var requested = new List<(string?, bool)>();
         var scopes = new List<string>();
-        var credential = DelegatedTokenCredential.Create((request, _) =>
+        // A blocking request for a token would hold a thread of the pool for each connection.
+        var credential = DelegatedTokenCredential.Create((_, _) => throw new NotSupportedException(), (request, _) =>
         {
             scopes.AddRange(request.Scopes);
-            return new AccessToken("a token", expiry);
+            return ValueTask.FromResult(new AccessToken("a token", expiry));
         });
         var connections = SqlServerConnections.Parse(connectionString, (id, isManaged) =>
         {
