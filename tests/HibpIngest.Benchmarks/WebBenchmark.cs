@@ -10,8 +10,9 @@ namespace HibpIngest.Benchmarks;
 
 /// <summary>
 /// Measures lookups, compared with a bare point read of the same entity, over a table server that responds at once:
-/// in process, and through Kestrel compared with an endpoint that makes the same read and copies its bytes. Prepared
-/// responses are compared with Kestrel sending the same bytes.
+/// in process, and through Kestrel compared with an endpoint that makes the same read and copies its bytes, and with the
+/// same endpoint behind a check of the key (<see cref="KeyedServer"/>). Prepared responses are compared with Kestrel
+/// sending the same bytes.
 /// </summary>
 internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
 {
@@ -19,7 +20,6 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
     private const double MaxLatency = 1.3;
 
     private const double LeastThroughput = 0.8;
-    private const double LeastKeyedThroughput = 0.9;
     private const double MaxKeyedLatency = 1.2;
 
     // More breaches than Have I Been Pwned lists.
@@ -60,10 +60,10 @@ internal sealed class WebBenchmark(int rounds, int requests) : IAsyncDisposable
             i => $"{keyedRead}/read/{Alias(i)}@{Domain}", null, null);
         await _load.MeasureAsync(
             "lookup through Kestrel", client, i => $"{bareRead}/read/{Alias(i)}@{Domain}",
-            i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", null, MaxLatency);
+            i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", LeastThroughput, MaxLatency);
         await _load.MeasureAsync(
             "lookup, against the read that requires a key", client, i => $"{keyedRead}/read/{Alias(i)}@{Domain}",
-            i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", LeastKeyedThroughput, MaxKeyedLatency);
+            i => $"{ours}/api/v3/breachedaccount/{Alias(i)}@{Domain}", null, MaxKeyedLatency);
         await _load.MeasureAsync(
             "latestbreach", client, _ => $"{ready}/{CatalogueDocuments.Latest}", _ => $"{ours}/api/v3/latestbreach", LeastThroughput, null);
         await _load.MeasureAsync(
