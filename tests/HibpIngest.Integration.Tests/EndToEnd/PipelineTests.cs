@@ -69,11 +69,11 @@ public sealed class PipelineTests
         Assert.Equal(LoadState.Failed, failed.State);
         Assert.Contains("not JSON", failed.Error, StringComparison.Ordinal);
 
-        await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Mended"}"""u8.ToArray(), None);
+        await rig.Context.Blobs.WriteSmallAsync("Bad.json", """{"Title":"Repaired"}"""u8.ToArray(), None);
         await rig.Context.Get<ResumeLoad>().RunAsync(failed.Id, restart: false, null, None);
         await rig.RunToEndAsync();
         Assert.Equal(LoadState.Done, (await rig.LoadAsync(failed.Id.Value)).State);
-        Assert.Equal("Mended", (await rig.Context.Database.GetBreachAsync("Bad", None))!.Metadata.Title);
+        Assert.Equal("Repaired", (await rig.Context.Database.GetBreachAsync("Bad", None))!.Metadata.Title);
     }
 
     [Fact]

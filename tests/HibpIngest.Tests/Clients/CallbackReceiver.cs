@@ -1,6 +1,5 @@
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 
 namespace HibpIngest.Tests.Clients;
@@ -10,20 +9,12 @@ internal sealed class CallbackReceiver : IAsyncDisposable
 {
     public const string Ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-    private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
-    private readonly CancellationTokenSource _stop = new();
-    private readonly ConcurrentBag<Task> _sessions = [];
-    private readonly Task _accepting;
+    private readonly LoopbackListener _listener;
     private int _connections;
 
-    public CallbackReceiver()
-    {
-        _listener.Start();
-        Port = ((IPEndPoint)_listener.LocalEndpoint).Port;
-        _accepting = AcceptAsync();
-    }
+    public CallbackReceiver() => _listener = new LoopbackListener(ServeAsync);
 
-    public int Port { get; }
+    public int Port => _listener.Port;
 
     /// <summary>Set for TLS.</summary>
     public X509Certificate2? Certificate { get; init; }
@@ -45,70 +36,42 @@ internal sealed class CallbackReceiver : IAsyncDisposable
             return keeps;
         };
 
-    public async ValueTask DisposeAsync()
-    {
-        await _stop.CancelAsync();
-        await _accepting;
-        _listener.Stop();
-        await Task.WhenAll(_sessions);
-        _listener.Dispose();
-        _stop.Dispose();
-    }
+    public ValueTask DisposeAsync() => _listener.DisposeAsync();
 
-    private async Task AcceptAsync()
-    {
-        try
-        {
-            while (true)
-                _sessions.Add(ServeAsync(await _listener.AcceptTcpClientAsync(_stop.Token)));
-        }
-        catch (Exception e) when (e is OperationCanceledException or SocketException)
-        {
-            // The test is over.
-        }
-    }
-
-    private async Task ServeAsync(TcpClient client)
+    private async Task ServeAsync(TcpClient client, CancellationToken cancellationToken)
     {
         var number = Interlocked.Increment(ref _connections);
-        using var mine = client;
-        try
+        Stream stream = client.GetStream();
+        if (Certificate is not null)
         {
-            Stream stream = client.GetStream();
-            if (Certificate is not null)
-            {
-                var tls = new SslStream(stream);
-                await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificate = Certificate }, _stop.Token);
-                stream = tls;
-            }
-            await using var ours = stream;
-            while (await ReadAsync(number, stream) is { } call)
-            {
-                Calls.Enqueue(call);
-                if (!await Answer(call, stream, _stop.Token))
-                    return;
-            }
+            var tls = new SslStream(stream);
+            await tls.AuthenticateAsServerAsync(
+                new SslServerAuthenticationOptions { ServerCertificate = Certificate }, cancellationToken);
+            stream = tls;
         }
-        catch (Exception e) when (e is IOException or OperationCanceledException or SocketException or AuthenticationException)
+        await using var ours = stream;
+        while (await ReadAsync(number, stream, cancellationToken) is { } call)
         {
-            // The caller has disconnected, or the test is over.
+            Calls.Enqueue(call);
+            if (!await Answer(call, stream, cancellationToken))
+                return;
         }
     }
 
-    private async Task<ReceivedCall?> ReadAsync(int number, Stream stream)
+    private static async Task<ReceivedCall?> ReadAsync(int number, Stream stream, CancellationToken cancellationToken)
     {
         var head = new StringBuilder();
         var one = new byte[1];
         while (!head.ToString().EndsWith("\r\n\r\n", StringComparison.Ordinal))
         {
-            if (await stream.ReadAsync(one, _stop.Token) == 0)
+            if (await stream.ReadAsync(one, cancellationToken) == 0)
                 return null;
             head.Append((char)one[0]);
         }
         string[] lines = [.. head.ToString().Split("\r\n", StringSplitOptions.RemoveEmptyEntries)];
         const string length = "Content-Length: ";
         var body = new byte[int.Parse(lines.Single(line => line.StartsWith(length, StringComparison.Ordinal)).AsSpan(length.Length))];
-        await stream.ReadExactlyAsync(body, _stop.Token);
+        await stream.ReadExactlyAsync(body, cancellationToken);
         return new ReceivedCall(number, lines, Encoding.UTF8.GetString(body));
     }
 }
