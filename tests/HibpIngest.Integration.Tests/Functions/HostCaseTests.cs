@@ -19,7 +19,7 @@ public sealed class HostCaseTests
     {
         const int Accounts = 50_000;
         await using var smtp = new SmtpTestServer();
-        await using var app = await DrivenApp.StartAsync(driver, ("HIBP_RANGES", "on"), ("HIBP_MAIL", smtp.Setting));
+        await using var app = await DrivenApp.StartAsync(driver, ("HIBP_MAIL", smtp.Setting));
         var folder = Path.GetDirectoryName(app.DatabaseFile)!;
         var subscribers = Enumerable.Range(0, 20).Select(i => $"user{i * 2_000}@example.com").Append("nobody@example.org").ToList();
         var file = Path.Combine(folder, "subscribers.csv");
@@ -30,7 +30,7 @@ public sealed class HostCaseTests
         await app.PostEventAsync("Big.zip");
         await DoneAsync(app, 1);
         var expected = Enumerable.Range(0, Accounts).Select(i => $"user{i}@example.com").ToHashSet();
-        var table = await RawTable.ReadAccountsAsync(app.Storage, "accounts");
+        var table = await RawTable.ReadAccountsAsync(app.Storage, "accounts", expected);
         Assert.True(expected.SetEquals(table.Keys));
         Assert.All(table.Values, marks => Assert.Equal(["b1"], marks));
         Assert.Equal(subscribers.Take(20).Order(StringComparer.Ordinal), smtp.Mails.Select(mail => mail.To).Order(StringComparer.Ordinal));
@@ -41,7 +41,7 @@ public sealed class HostCaseTests
         await app.DropAsync("Big.2.zip", PipelineRig.Zip(("a.csv", Lines(0, 10))));
         await DoneAsync(app, 2);
         await DoneAsync(app, 1);
-        Assert.True(expected.SetEquals((await RawTable.ReadAccountsAsync(app.Storage, "accounts")).Keys));
+        Assert.True(expected.SetEquals((await RawTable.ReadAccountsAsync(app.Storage, "accounts", expected)).Keys));
         Assert.Equal(20, smtp.Mails.Count);
         await using var database = SqliteBreachDatabase.Open(app.DatabaseFile, TimeProvider.System);
         Assert.Null(await database.GetLoadAsync(new(3), CancellationToken.None));
@@ -75,7 +75,7 @@ public sealed class HostCaseTests
     public async Task Killed_worker_loses_and_duplicates_nothing(string driver)
     {
         const int Accounts = 5_000;
-        await using var app = await StartQuickAsync(driver);
+        await using var app = await StartQuickAsync(driver, ("HIBP_RANGES", "on"));
         await app.DropAsync("Big.zip", PipelineRig.Zip(("a.csv", Lines(0, Accounts))));
         // During the copy.
         await UntilAsync(app, load => load.LastPosition is > 500 and < Accounts);
@@ -85,6 +85,8 @@ public sealed class HostCaseTests
         await app.CrashWorkerAsync();
         await DoneAsync(app, 1);
         await AssertAccountsAsync(app, Accounts);
+        var accounts = await RawTable.ReadAccountsAsync(app.Storage, "accounts");
+        Assert.Equal(RawTable.RangesOf(accounts), await RawTable.ReadRangesAsync(app.Storage, "ranges"));
     }
 
     [Theory]
@@ -215,7 +217,7 @@ public sealed class HostCaseTests
         driver,
         [
             ("HIBP_BATCHROWS", "25"), ("HIBP_SLICEROWS", "25"), ("HIBP_LOADLEASE", "00:00:03"), ("HIBP_SLICELEASE", "00:00:03"),
-            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"), ("HIBP_RANGES", "on"), .. more,
+            ("HIBP_SWEEPSTALEAGE", "00:00:05"), ("HIBP_SWEEPPENDINGAGE", "00:00:05"), .. more,
         ]);
 
     /// <summary>Asserts that the table has exactly these accounts, and that no log has any.</summary>
