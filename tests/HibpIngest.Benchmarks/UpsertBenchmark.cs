@@ -21,6 +21,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
     private readonly string _folder;
     private readonly BareTableClient _bare;
     private readonly Queue<(IReadOnlyList<TableRequest> Requests, int Entities)> _recorded = new();
+    private readonly List<double> _bareMicroseconds = [];
+    private readonly List<double> _ourMicroseconds = [];
     private IReadOnlyList<Slice> _slices = [];
     private int _next;
 
@@ -43,12 +45,14 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         return bench;
     }
 
-    public Task MeasureAsync(Pairs pairs, int count)
+    public async Task MeasureAsync(Pairs pairs, int count)
     {
         if (_slices.Count < (count + 1) * SlicesEachTime)
             throw new InvalidOperationException(
                 $"{(count + 1) * SlicesEachTime} slices are needed, there are {_slices.Count}: give more accounts");
-        return pairs.MeasureAsync("upsert", "entity", SendBareAsync, UpsertAsync);
+        await pairs.MeasureAsync("upsert", "entity", SendBareAsync, UpsertAsync);
+        Console.WriteLine($"CPU time per entity, without the emulator's: upserted {_ourMicroseconds.Skip(1).Median():F1} µs, "
+            + $"the same requests sent bare {_bareMicroseconds.Skip(1).Median():F1} µs");
     }
 
     public async ValueTask DisposeAsync()
@@ -90,9 +94,16 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
         var context = Context(_ours.ConnectionString);
         var first = _next;
         _next += SlicesEachTime;
-        var began = Stopwatch.GetTimestamp();
-        await RunSlicesAsync(context, first);
-        return (_slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count), Stopwatch.GetElapsedTime(began));
+        return await MeasureAsync(
+            _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count), () => RunSlicesAsync(context, first), _ourMicroseconds);
+    }
+
+    private static async Task<(double, TimeSpan)> MeasureAsync(int entities, Func<Task> run, List<double> microseconds)
+    {
+        var (began, cpu) = (Stopwatch.GetTimestamp(), Environment.CpuUsage.TotalTime);
+        await run();
+        microseconds.Add((Environment.CpuUsage.TotalTime - cpu).TotalMicroseconds / entities);
+        return (entities, Stopwatch.GetElapsedTime(began));
     }
 
     private async Task RunSlicesAsync(PipelineParts context, int first)
@@ -102,14 +113,12 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             await stage.RunAsync(slice);
     }
 
-    private async Task<(double, TimeSpan)> SendBareAsync()
+    private Task<(double, TimeSpan)> SendBareAsync()
     {
         var (requests, entities) = _recorded.Dequeue();
-        var began = Stopwatch.GetTimestamp();
-        await Parallel.ForEachAsync(
+        return MeasureAsync(entities, () => Parallel.ForEachAsync(
             requests, new ParallelOptions { MaxDegreeOfParallelism = _options.Upsert.TransactionsInFlight },
-            async (request, token) => await _bare.SendAsync(request, token));
-        return (entities, Stopwatch.GetElapsedTime(began));
+            async (request, token) => await _bare.SendAsync(request, token)), _bareMicroseconds);
     }
 
     private PipelineParts Context(string connection)
