@@ -56,9 +56,9 @@ internal sealed class SpreadParameters
 
     public int MergedAtOnce => (int)this["mergedAtOnce"];
 
-    public TimeSpan MergeTime => Milliseconds("mergeNs") / 1_000_000;
+    public double MergeSeconds => this["mergeNs"] / 1e9;
 
-    public TimeSpan HashTime => Milliseconds("hashNs") / 1_000_000;
+    public double HashSeconds => this["hashNs"] / 1e9;
 
     public long MergeMemoryBytes => (long)this["mergeMemoryBytes"];
 
@@ -85,7 +85,7 @@ internal sealed class SpreadParameters
             : throw new InvalidOperationException($"{file}: expected each parameter with its source, found: {string.Join(", ", wrong)}");
     }
 
-    public SpreadParameters With(string name, double value) => new(new(_all) { [name] = new SpreadParameter(value, "asked for") });
+    public SpreadParameters With(string name, double value) => new(new(_all) { [name] = new SpreadParameter(value, "command line") });
 
     private TimeSpan Milliseconds(string name) => TimeSpan.FromMilliseconds(this[name]);
 }

@@ -88,7 +88,8 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
             if (parameters.MergedAtOnce == 1)
             {
                 var accounts = transactions.Where(one => !_work.Partitions[one.Partition].IsRange).Sum(one => one.Entities);
-                await _time.PauseAsync(accounts * (parameters.MergeTime + (point.WithRanges ? parameters.HashTime : TimeSpan.Zero)));
+                await _time.PauseAsync(TimeSpan.FromSeconds(
+                    accounts * (parameters.MergeSeconds + (point.WithRanges ? parameters.HashSeconds : 0))));
             }
             var next = 0;
             await Task.WhenAll(Enumerable.Range(0, parameters.RebuildInFlight * point.StorageAccounts).Select(_ => WorkAsync()));
