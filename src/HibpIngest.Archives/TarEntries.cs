@@ -74,7 +74,7 @@ internal sealed class TarEntries(Stream source, EntryName archive)
                 hasText = false;
                 break;
             case (byte)'S':
-                for (var continues = header.Continues; continues; continues = _block[504] != 0)
+                for (var more = header.HasMoreSparseBlocks; more; more = _block[504] != 0)
                     ReadBlock();
                 break;
         }

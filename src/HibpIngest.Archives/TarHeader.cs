@@ -9,10 +9,12 @@ internal readonly record struct TarHeader
     private const int NumberBytes = 12;
     private const int ChecksumAt = 148;
     private const int ChecksumBytes = 8;
+    private const int TypeAt = 156;
     private const int MagicAt = 257;
     private const int PrefixAt = 345;
     private const int PrefixBytes = 155;
     private const int NameBytes = 100;
+    private const int MoreSparseBlocksAt = 482;
 
     public byte Type { get; private init; }
 
@@ -21,15 +23,15 @@ internal readonly record struct TarHeader
 
     public byte[] Name { get; private init; }
 
-    /// <summary>True if further blocks of a GNU sparse file's map follow.</summary>
-    public bool Continues { get; private init; }
+    /// <summary>True if more blocks of a sparse file's map follow. Only for a GNU sparse file (type S): others have a name there.</summary>
+    public bool HasMoreSparseBlocks { get; private init; }
 
-    /// <param name="needsMagic">True if the magic is required too, because the checksum alone would be too weak.</param>
+    /// <param name="needsMagic">True if the magic is required too, because the checksum alone matches too much.</param>
     public static bool Matches(ReadOnlySpan<byte> block, bool needsMagic)
     {
         if (block.Length < BlockBytes || (needsMagic && !block[MagicAt..].StartsWith("ustar"u8)))
             return false;
-        // The checksum's own field counts as eight blanks; some old writers summed signed bytes.
+        // The checksum's own field counts as eight spaces; some old writers summed signed bytes.
         var (sum, signed) = (ChecksumBytes * ' ', ChecksumBytes * ' ');
         for (var i = 0; i < BlockBytes; i++)
         {
@@ -49,10 +51,10 @@ internal readonly record struct TarHeader
         var name = Text(block[..NameBytes]);
         return new TarHeader
         {
-            Type = block[156],
+            Type = block[TypeAt],
             Size = Number(block.Slice(SizeAt, NumberBytes)),
             Name = prefix.IsEmpty ? name.ToArray() : [.. prefix, (byte)'/', .. name],
-            Continues = block[482] != 0,
+            HasMoreSparseBlocks = block[MoreSparseBlocksAt] != 0,
         };
     }
 

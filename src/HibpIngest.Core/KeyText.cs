@@ -8,7 +8,7 @@ public static class KeyText
     /// <summary>Returns a new key of 32 bytes.</summary>
     public static string Generate() => Convert.ToBase64String(RandomNumberGenerator.GetBytes(KeyBytes));
 
-    /// <returns>The key's bytes; null: the text is no base64 of at least 32 bytes.</returns>
+    /// <returns>The key's bytes; null if the text is no base64 of at least 32 bytes.</returns>
     public static byte[]? Parse(string text)
     {
         var key = new byte[text.Length];

@@ -68,7 +68,7 @@ public sealed class LinkTokens
     }
 
     /// <summary>Signs a token. The same arguments return the same token.</summary>
-    /// <param name="expires">Expiry, rounded down to whole seconds; null: never.</param>
+    /// <param name="expires">Expiry, rounded down to whole seconds; if null, never.</param>
     public string Create(LinkPurpose purpose, Guid id, DateTimeOffset? expires = null)
     {
         Span<byte> token = stackalloc byte[StampBytes + SignatureBytes];

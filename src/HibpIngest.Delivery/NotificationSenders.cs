@@ -10,7 +10,7 @@ public static class NotificationSenders
     /// implicit on port 465, none on port 25, else starttls. Default port: 465 for implicit, 25 for none, 587 for starttls. Credentials are
     /// sent unencrypted only if tls=none is explicit.
     /// </summary>
-    /// <param name="time">Clock for timeouts; null: the system's.</param>
+    /// <param name="time">Clock for timeouts; if null, the system's.</param>
     /// <exception cref="BadInputException">The setting has another form; the message contains no part of it that could be
     /// secret.</exception>
     public static INotificationSender Create(string setting, TimeProvider? time = null)

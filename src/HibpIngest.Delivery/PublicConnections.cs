@@ -10,8 +10,8 @@ namespace HibpIngest.Delivery;
 /// No proxy, redirect, cookie or trace header.
 /// </summary>
 /// <param name="allowsLoopback">For tests: also allows loopback addresses.</param>
-/// <param name="resolve">Resolves a host name; null: system DNS.</param>
-/// <param name="connect">Connects to one of these addresses, at a port; null: over the network.</param>
+/// <param name="resolve">Resolves a host name; if null, system DNS.</param>
+/// <param name="connect">Connects to one of these addresses, at a port; if null, over the network.</param>
 internal sealed class PublicConnections(
     bool allowsLoopback, Func<string, CancellationToken, Task<IPAddress[]>>? resolve = null,
     Func<IPAddress[], int, CancellationToken, Task<Stream>>? connect = null)

@@ -32,7 +32,7 @@ internal static partial class Program
         .AddSingleton(TimeProvider.System)
         .AddSingleton(settings)
         .AddHibpDns(settings.Dns)
-        .AddHibpApiStorage(settings.Storage, settings.FurtherStorage, settings.Get<PasswordOptions>().PasswordsNearest)
+        .AddHibpApiStorage(settings.Storage, settings.AdditionalStorage, settings.Get<PasswordOptions>().PasswordsNearest)
         .AddHibpApi(new ApiOptions
         {
             Address = settings.Get<SiteOptions>().WebUrl,

@@ -112,7 +112,7 @@ public static class FunctionsAppSettings
         if (ingest.PlanLimit != TimeSpan.Zero || ingest.TimeBudget == TimeSpan.Zero)
             return settings;
         var limit = ingest.TimeBudget + LimitBeyondBudget;
-        return settings.With(nameof(IngestOptions.PlanLimit), (limit < MaxPlanLimit ? limit : MaxPlanLimit).ToString());
+        return settings.WithOption(nameof(IngestOptions.PlanLimit), (limit < MaxPlanLimit ? limit : MaxPlanLimit).ToString());
     }
 
     private static PipelineSettings Read(

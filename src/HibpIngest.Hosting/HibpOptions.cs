@@ -62,7 +62,7 @@ public static class HibpOptions
     }
 }
 
-/// <param name="parent">The options property that holds the object with this property; null: the options class itself has it.</param>
+/// <param name="parent">The options property that holds the object with this property; null if the options class itself has it.</param>
 internal sealed class OptionVariable(PropertyInfo property, PropertyInfo? parent = null)
 {
     private readonly Type _type = Nullable.GetUnderlyingType(property.PropertyType) ?? property.PropertyType;

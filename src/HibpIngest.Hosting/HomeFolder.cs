@@ -52,8 +52,8 @@ public static class HomeFolder
 
 public static class RepositoryFolder
 {
-    /// <summary>Returns the full path of a file or folder in the nearest parent folder that contains it; null: none does.</summary>
-    /// <param name="from">The folder to begin in; null: the program's.</param>
+    /// <summary>Returns the full path of a file or folder in the nearest parent folder that contains it; null if none does.</summary>
+    /// <param name="from">The folder to begin in; if null, the program's.</param>
     public static string? Find(string relative, string? from = null)
     {
         for (var folder = new DirectoryInfo(from ?? AppContext.BaseDirectory); folder is not null; folder = folder.Parent)

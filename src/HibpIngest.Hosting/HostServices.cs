@@ -9,8 +9,8 @@ namespace HibpIngest.Hosting;
 
 public static partial class HostServices
 {
-    /// <summary>Adds everything of the pipeline. The clock and the logs have defaults, unless the caller has added others.</summary>
-    /// <param name="storage">Retries and timeouts of the storage account; null: those of the pipeline.</param>
+    /// <summary>Adds the pipeline with its stores, senders and sweeps; also the system's clock and logging, unless present.</summary>
+    /// <param name="storage">Retries and timeouts of the storage account; if null, the defaults.</param>
     /// <param name="setsUpStores">As for <see cref="PipelineServices.AddHibpPipeline"/>.</param>
     public static IServiceCollection AddHibp(
         this IServiceCollection services, PipelineSettings settings, StorageOptions? storage = null, bool setsUpStores = false)
@@ -20,21 +20,21 @@ public static partial class HostServices
         services.AddSingleton(settings).AddHibpOptions(settings.Variables).AddSingleton(settings.Service);
         services.AddSingleton(_ => settings.OpenKeys());
         var sweep = settings.Get<SweepOptions>();
-        return services.AddHibpStorage(settings.Storage, settings.FurtherStorage, settings.JournalStorage, storage)
+        return services.AddHibpStorage(settings.Storage, settings.AdditionalStorage, settings.JournalStorage, storage)
             .AddHibpDatabase(settings.Database)
             .AddHibpDelivery(settings.Mail, settings.Get<CallbackOptions>().CallLoopback)
             .AddHibpDns(settings.Dns)
             .AddHibpPipeline(setsUpStores)
             .AddHibpPasswords()
             .AddSingleton<ServingStores>().AddSingleton<RollUpAccess>()
-            .AddSingleton(provider => new SweepAccess(
+            .AddSingleton(provider => new SweepAccessLog(
                 provider.GetRequiredService<IAccessBlobs>(), provider.GetRequiredService<IMessageQueues>(),
                 sweep.AccessLogDays == 0 ? null : TimeSpan.FromDays(sweep.AccessLogDays),
-                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccess>>()))
-            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddRequestSweep().AddDatabaseFreeSweeps(sweep.SweepBlobAge);
+                provider.GetRequiredService<TimeProvider>(), provider.GetRequiredService<ILogger<SweepAccessLog>>()))
+            .AddSingleton<MessageDispatcher>().AddPipelineSweep().AddRequestSweep().AddSweepsWithoutDatabase(sweep.SweepBlobAge);
     }
 
-    /// <summary>Opens the stores and senders without calling them, so that a wrong setting is reported at once.</summary>
+    /// <summary>Builds the provider, and opens its stores and senders without calling them: a wrong setting is reported at once.</summary>
     /// <exception cref="BadInputException">A setting is wrong; the message names it.</exception>
     public static ServiceProvider OpenHibp(this IServiceCollection services) => services.Open(OpenStores);
 
@@ -48,12 +48,12 @@ public static partial class HostServices
         }
         catch
         {
-            _ = provider.DisposeAsync();
+            _ = provider.DisposeAsync(); // this method isn't asynchronous
             throw;
         }
     }
 
-    /// <summary>Opens the same services, from a host's provider.</summary>
+    /// <summary>Opens the stores, the sender and the keys of a host's provider, and logs the settings.</summary>
     public static void OpenStores(this IServiceProvider services)
     {
         var errors = new SettingsErrors();

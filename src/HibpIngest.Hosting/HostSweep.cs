@@ -49,11 +49,11 @@ public static class HostSweeps
         }));
 
     /// <summary>Adds the sweeps of passwords and of the access log, which need no database.</summary>
-    public static IServiceCollection AddDatabaseFreeSweeps(this IServiceCollection services, TimeSpan minimumFileAge) => services
+    public static IServiceCollection AddSweepsWithoutDatabase(this IServiceCollection services, TimeSpan minimumFileAge) => services
         .AddDatabaseFree<SweepImports>("passwords sweep", (sweep, token) => sweep.RunAsync(minimumFileAge, token))
         .AddDatabaseFree<SweepAppends>("appends sweep", (sweep, token) => sweep.RunAsync(token))
         .AddDatabaseFree<PurgeChanges>("cache purge", (purge, token) => purge.RunAsync(token))
-        .AddDatabaseFree<SweepAccess>("access log sweep", (sweep, token) => sweep.RunAsync(token));
+        .AddDatabaseFree<SweepAccessLog>("access log sweep", (sweep, token) => sweep.RunAsync(token));
 
     private static IServiceCollection AddDatabaseFree<T>(
         this IServiceCollection services, string name, Func<T, CancellationToken, Task> run)

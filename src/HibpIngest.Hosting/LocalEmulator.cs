@@ -30,7 +30,7 @@ public sealed class LocalEmulator(string home, int port = LocalEmulator.WellKnow
     public string Connection => ConnectionOf(1);
 
     /// <summary>Returns whether a connection string refers to the emulator, at any ports.</summary>
-    public static bool IsMeantBy(string connection) =>
+    public static bool Matches(string connection) =>
         connection.Split(';').Any(pair => pair.Trim().Equals(PipelineSettings.DefaultStorage, StringComparison.OrdinalIgnoreCase));
 
     // Loopback refuses a connection at once. If it isn't refused, the accept queue of a listening process is full, and connects are

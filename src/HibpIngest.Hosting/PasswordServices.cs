@@ -14,7 +14,7 @@ public static class PasswordServices
         new(new SocketsHttpHandler { PooledConnectionLifetime = TimeSpan.FromMinutes(5) }) { Timeout = TimeSpan.FromSeconds(30) };
 
     /// <summary>The caller adds the storage account, the options, the clock and the logs. Replicas are opened on first use.</summary>
-    /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; null: those of the pipeline.</param>
+    /// <param name="replicaStorage">Retries and timeouts of the replicas' accounts; if null, those of the pipeline.</param>
     public static IServiceCollection AddHibpPasswords(this IServiceCollection services, StorageOptions? replicaStorage = null)
     {
         services.TryAddSingleton<PasswordStores>();
@@ -55,7 +55,7 @@ public sealed class ReplicaAccounts : IDisposable
 
     /// <summary>Opens the accounts; calls nothing.</summary>
     /// <param name="primary">The installation's own account, which can't be a replica.</param>
-    /// <param name="storage">Retries and timeouts of the replicas; null: those of the pipeline.</param>
+    /// <param name="storage">Retries and timeouts of the replicas; if null, those of the pipeline.</param>
     public static ReplicaAccounts Open(
         StorageAccount primary, PasswordOptions options, TimeProvider time, ILoggerFactory logs, StorageOptions? storage = null)
     {

@@ -27,14 +27,14 @@ public sealed record PipelineSettings
     private const string LinkKeysVariable = "LINK_KEYS";
     private const string LinkKeyFile = "link.key";
 
-    /// <summary>Selected the app when both Functions apps shared a package.</summary>
-    private const string RetiredApp = "APP";
+    /// <summary>A retired variable: it selected the app when both Functions apps shared a package.</summary>
+    private const string RetiredAppVariable = "APP";
 
-    /// <summary>Former names, which stay accepted, and their present ones.</summary>
+    /// <summary>Former names, which are still accepted, and the current ones.</summary>
     private static readonly Dictionary<string, string> RenamedVariables =
         new(StringComparer.OrdinalIgnoreCase) { ["LOG"] = "JOURNAL", ["LOG_STORAGE"] = JournalStorageVariable };
 
-    private static readonly string[] OwnVariables =
+    private static readonly string[] VariablesOutsideOptions =
     [
         "STORAGE", JournalStorageVariable, "DATABASE", "MAIL", SecretKeyVariable, SuppressionKeyVariable, CommandKeyVariable, DnsVariable,
         "HOME",
@@ -42,7 +42,7 @@ public sealed record PipelineSettings
         "SERVICE_CONTACT", "SERVICE_LOGO", "TEMPLATES", "UNSUBSCRIBE_MAILTO", "DKIM_DOMAIN", "DKIM_SELECTOR", "DKIM_KEY",
     ];
 
-    private static readonly string[] FurtherVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
+    private static readonly string[] AdditionalStorageVariables = [.. Enumerable.Range(2, LayoutFacts.MaxStorageAccounts - 1)
         .Select(number => string.Create(CultureInfo.InvariantCulture, $"STORAGE_{number}"))];
 
     private readonly IServiceProvider _options = null!;
@@ -54,10 +54,10 @@ public sealed record PipelineSettings
 
     public required string Storage { get; init; }
 
-    /// <summary>Connection strings of the store's further storage accounts, in their order; tables of layouts may lie in them.</summary>
-    public IReadOnlyList<string> FurtherStorage { get; init; } = [];
+    /// <summary>Connection strings of the store's further storage accounts, in their order; they may hold tables of layouts.</summary>
+    public IReadOnlyList<string> AdditionalStorage { get; init; } = [];
 
-    /// <summary>Connection string of the journal's storage account. Null: the same as <see cref="Storage"/>.</summary>
+    /// <summary>Connection string of the journal's storage account. If null, the same as <see cref="Storage"/>.</summary>
     public string? JournalStorage { get; init; }
 
     /// <summary>A file path or a connection string.</summary>
@@ -65,7 +65,7 @@ public sealed record PipelineSettings
 
     public string DefaultDatabase => DatabaseIn(Home);
 
-    /// <summary>Used for keys that no variable sets. Empty with a storage account: its other hosts don't have these files.</summary>
+    /// <summary>Files of keys that no variable sets. Empty with a storage account, because its other hosts lack these files.</summary>
     public IEnumerable<KeyFile> KeyFiles => Emulator is null ? []
         : [KeyFileOf(SecretKeyFile), KeyFileOf(SuppressionKeyFile), KeyFileOf(LinkKeyFile), KeyFileOf(CommandKeyFile)];
 
@@ -80,10 +80,10 @@ public sealed record PipelineSettings
     /// <summary>Keys the hashes of suppressed addresses; format of <see cref="HibpIngest.SuppressionKey.Parse"/>.</summary>
     public string? SuppressionKey { get; init; }
 
-    /// <summary>Opens what people request on the pages; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
+    /// <summary>Decrypts what people request on the pages; format of <see cref="HibpIngest.CommandKey.Parse"/>.</summary>
     public string? CommandKey { get; init; }
 
-    /// <summary>The DNS server to ask; format of <see cref="DomainRecords.Parse"/>. Null: those of this machine.</summary>
+    /// <summary>The DNS server to ask; format of <see cref="DomainRecords.Parse"/>. If null, those of this machine.</summary>
     public string? Dns => Variables[DnsVariable];
 
     /// <summary>The HIBP_ variables without their prefix; options are bound from them.</summary>
@@ -98,9 +98,9 @@ public sealed record PipelineSettings
     }
 
     /// <summary>True if HIBP_WEB_URL is set; otherwise <see cref="SiteOptions.WebUrl"/> is a default.</summary>
-    public bool NamesWebUrl => Variables[WebUrlVariable] is not null;
+    public bool HasWebUrl => Variables[WebUrlVariable] is not null;
 
-    /// <summary>Variables that begin with HIBP_ but are unknown (most likely misspelt), retired or renamed, in order.</summary>
+    /// <summary>Variables that begin with HIBP_ but are unknown (most likely misspelt), retired or renamed, sorted by name.</summary>
     public IReadOnlyList<string> UnknownVariables =>
     [
         .. Variables.AsEnumerable().Where(variable => variable.Value is not null).Select(variable => variable.Key)
@@ -110,8 +110,8 @@ public sealed record PipelineSettings
     private IEnumerable<object> AllOptions => _options.GetServices<IOptions<object>>().Select(options => options.Value);
 
     private IEnumerable<string> KnownKeys =>
-        [.. AllOptions.SelectMany(options => OptionVariable.Of(options.GetType())).Select(option => option.Key), .. OwnVariables,
-            .. FurtherVariables];
+        [.. AllOptions.SelectMany(options => OptionVariable.Of(options.GetType())).Select(option => option.Key), .. VariablesOutsideOptions,
+            .. AdditionalStorageVariables];
 
     public T Get<T>()
         where T : class => _options.GetRequiredService<IOptions<T>>().Value;
@@ -129,7 +129,7 @@ public sealed record PipelineSettings
         HibpIngest.SuppressionKey.Parse(SuppressionKey)
         ?? (Emulator is null ? null : HibpIngest.SuppressionKey.In(KeyFileOf(SuppressionKeyFile)));
 
-    /// <returns>Null if mails carry no links, and no pages are served.</returns>
+    /// <returns>Null if there is no key: mails then have no links, and no pages are served.</returns>
     /// <exception cref="BadInputException">HIBP_LINK_KEYS is not a list of keys.</exception>
     public LinkTokens? OpenLinkKeys() =>
         LinkTokens.Parse(Variables[LinkKeysVariable]) ?? (Emulator is null ? null : LinkTokens.In(KeyFileOf(LinkKeyFile)));
@@ -139,8 +139,8 @@ public sealed record PipelineSettings
     public CommandKey? OpenCommandKey() =>
         HibpIngest.CommandKey.Parse(CommandKey) ?? (Emulator is null ? null : HibpIngest.CommandKey.In(KeyFileOf(CommandKeyFile)));
 
-    /// <summary>Sets the web's keys that are in files of this machine.</summary>
-    public void CompleteKeys(WebOptions web)
+    /// <summary>Sets the web's missing keys from key files, which are created if missing. Does nothing with a storage account.</summary>
+    public void SetMissingKeys(WebOptions web)
     {
         if (Emulator is null)
             return;
@@ -151,21 +151,22 @@ public sealed record PipelineSettings
     public InstallationKeys OpenKeys() => new(OpenSecretKeys(), OpenSuppressionKey(), OpenLinkKeys(), OpenCommandKey());
 
     /// <exception cref="BadInputException">The sender, the logo or a template is invalid, or can't be read.</exception>
-    public MailComposer OpenMails() => new(Get<MailOptions>().MailFrom, Service);
+    public MailComposer CreateMailComposer() => new(Get<MailOptions>().MailFrom, Service);
 
+    /// <summary>Returns the settings with another value of an option. Stores, mail, keys and service stay as they are.</summary>
     /// <param name="variable">Name without the prefix.</param>
-    public PipelineSettings With(string variable, string value) => this with
+    public PipelineSettings WithOption(string variable, string value) => this with
     {
         Variables = new ConfigurationBuilder().AddConfiguration(Variables).AddInMemoryCollection([new(variable, value)]).Build(),
     };
 
-    /// <summary>Returns a sentence for each of <see cref="UnknownVariables"/>, with its present name or the nearest known one.</summary>
+    /// <summary>Returns a sentence for each of <see cref="UnknownVariables"/>, with its current name or the nearest known one.</summary>
     public IEnumerable<string> DescribeUnknown()
     {
         var known = KnownKeys.Select(key => NameOf(key)[HibpOptions.Prefix.Length..]).Distinct().ToList();
         return UnknownVariables.Select(name => name[HibpOptions.Prefix.Length..] switch
         {
-            RetiredApp => $"{name} is no longer used: each of the two Functions apps has its own package",
+            RetiredAppVariable => $"{name} is no longer used: each of the two Functions apps has its own package",
             var key when RenamedVariables.TryGetValue(key, out var present) => $"{name} is now called {NameOf(present)}",
             var key when Spelling.Nearest(key, known) is { } nearest =>
                 $"{name} is not a setting; did you mean {HibpOptions.Prefix}{nearest}?",
@@ -173,7 +174,7 @@ public sealed record PipelineSettings
         });
     }
 
-    /// <param name="storage">The command line's value; null: the environment's. The same holds for the database and the port.</param>
+    /// <param name="storage">The command line's value. If null, the environment's; so too the database and the port.</param>
     /// <param name="environment">All environment variables; those without the prefix are ignored.</param>
     /// <param name="defaults">The host's own defaults, by variable without the prefix.</param>
     /// <exception cref="WrongSettingsException">Values are wrong; each message names the variable.</exception>
@@ -197,13 +198,13 @@ public sealed record PipelineSettings
         var home = HomeFolder.Find(values.GetValueOrDefault("HOME"));
         storage ??= values.GetValueOrDefault("STORAGE") ?? DefaultStorage;
         var port = emulatorPort?.ToString(CultureInfo.InvariantCulture) ?? values.GetValueOrDefault(EmulatorPortVariable);
-        var emulator = LocalEmulator.IsMeantBy(storage) ? errors.Try(() => EmulatorOf(home, port)) : null;
+        var emulator = LocalEmulator.Matches(storage) ? errors.Try(() => EmulatorOf(home, port)) : null;
         var settings = new PipelineSettings
         {
             Home = home,
             Emulator = emulator,
             Storage = emulator is null || emulator.IsAtWellKnownPorts ? storage : emulator.Connection,
-            FurtherStorage = errors.Try(() => FurtherOf(values)) ?? [],
+            AdditionalStorage = errors.Try(() => AdditionalStorageOf(values)) ?? [],
             JournalStorage = values.GetValueOrDefault(JournalStorageVariable),
             Database = database ?? values.GetValueOrDefault("DATABASE") ?? DatabaseIn(home),
             Mail = values.GetValueOrDefault("MAIL") ?? $"pickup:{Path.Combine(home, "mail")}",
@@ -219,9 +220,10 @@ public sealed record PipelineSettings
             errors.Try(() => DomainRecords.Parse(dns));
         if (settings.JournalStorage is { } journal)
             errors.Try(() => StorageAccount.Check(journal, NameOf(JournalStorageVariable)));
-        foreach (var (variable, connection) in FurtherVariables.Zip(settings.FurtherStorage))
+        foreach (var (variable, connection) in AdditionalStorageVariables.Zip(settings.AdditionalStorage))
             errors.Try(() => StorageAccount.Check(connection, NameOf(variable)));
-        // Several secret keys mean a key change, which keeps the old key.
+        // A variable with several keys rotates them, and includes the file's key. The command key isn't checked: it encrypts only requests
+        // that expire within days, and that people can make again.
         errors.Try(() => settings.CheckKeyFile(
             SecretKeyVariable, settings.SecretKey?.Split(',', StringSplitOptions.TrimEntries), SecretKeyFile));
         errors.Try(() => settings.CheckKeyFile(
@@ -232,7 +234,10 @@ public sealed record PipelineSettings
         return settings;
     }
 
-    /// <summary>Returns the options for the log. None is a secret; HIBP_MAIL_FROM is omitted, because it is an address.</summary>
+    /// <summary>
+    /// Returns the pipeline's options for the log, without those of the web, some of which are secret, and HIBP_MAIL_FROM, which is an
+    /// address.
+    /// </summary>
     public string Describe() => string.Join(", ",
         from options in AllOptions.Where(options => options.GetType().Assembly == typeof(SiteOptions).Assembly)
         from option in OptionVariable.Of(options.GetType())
@@ -247,10 +252,15 @@ public sealed record PipelineSettings
 
     private KeyFile KeyFileOf(string name) => new(Path.Combine(Home, name));
 
-    /// <summary>Checks that a variable, which overrides the file, includes the file's key: else data made under that key is lost.</summary>
+    /// <summary>
+    /// Checks that a variable, which overrides the file, includes the file's key: otherwise what is encrypted or hashed with that key
+    /// becomes unusable.
+    /// </summary>
+    /// <returns>Always true; for <see cref="SettingsErrors"/>.</returns>
     private bool CheckKeyFile(string variable, string[]? given, string name)
     {
-        if (given is null || Emulator is null || KeyFileOf(name) is not { } file || file.Read() is not { } key || given.Contains(key))
+        var file = KeyFileOf(name);
+        if (given is null || Emulator is null || file.Read() is not { } key || given.Contains(key))
             return true;
         throw new BadInputException($"{NameOf(variable)} differs from the key in {file.FilePath}, which this installation uses: unset "
             + "the variable, or set it to that key");
@@ -278,14 +288,14 @@ public sealed record PipelineSettings
                 + $"(the emulator also uses the next two), found '{port}'");
     }
 
-    private static IReadOnlyList<string> FurtherOf(Dictionary<string, string?> values)
+    private static IReadOnlyList<string> AdditionalStorageOf(Dictionary<string, string?> values)
     {
-        var given = FurtherVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();
+        var given = AdditionalStorageVariables.Select(variable => values.GetValueOrDefault(variable)).ToList();
         var count = given.FindLastIndex(value => value is not null) + 1;
         var missing = given.FindIndex(0, count, value => value is null);
         return missing < 0 ? [.. given.Take(count).Select(value => value!)]
             : throw new BadInputException(
-                $"{NameOf(FurtherVariables[missing])} is expected if {NameOf(FurtherVariables[count - 1])} is set: storage accounts "
-                + "are numbered without gaps");
+                $"{NameOf(AdditionalStorageVariables[missing])} is expected if {NameOf(AdditionalStorageVariables[count - 1])} is set: "
+                + "storage accounts are numbered without gaps");
     }
 }

@@ -34,7 +34,7 @@ internal static class Refusals
         new($"load {load} was restarted as load {restarted}: use that load");
 
     public static NotPossibleException Superseded(LoadId load) =>
-        new($"load {load} read a version of its blob that has been replaced or deleted: the present version is another load");
+        new($"load {load} read a version of its blob that has been replaced or deleted: the current version is another load");
 
     public static NotPossibleException Removing(LoadId load) =>
         new($"load {load} is being removed: run 'hibp breach remove' again to complete the removal");
@@ -43,7 +43,7 @@ internal static class Refusals
         new($"load {load} of database {database} is still open, and can be completed only under the old schema: "
             + "complete it with the program version that started it, then upgrade");
 
-    public static NotPossibleException NotLogged(LoadId load) =>
+    public static NotPossibleException NotJournaled(LoadId load) =>
         new($"load {load} is not in the journal: wait until a host has written it, or run 'hibp journal write --load {load}'");
 
     public static NotPossibleException Purged(LoadId load, string request) =>

@@ -16,6 +16,7 @@ public abstract partial class SqlBreachDatabase
             OfLoad(load), Owner(owner), FromNow("@until", lease)) == 1,
         cancellationToken);
 
+    // A claim that is released wasn't a failed attempt.
     public Task ReleaseLoadAsync(LoadId load, string owner, CancellationToken cancellationToken) => WriteAsync("""
         UPDATE dbo.loads SET owner = NULL, lease_expires_at = NULL, attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END
         WHERE id = @load AND owner = @owner
@@ -56,7 +57,7 @@ public abstract partial class SqlBreachDatabase
             if (requireJournaled && !facts.Purging
                 && await session.AnyAsync($"SELECT 1 FROM dbo.loads WHERE id = @load AND {NotJournaled}", OfLoad(load)))
             {
-                throw Refusals.NotLogged(load);
+                throw Refusals.NotJournaled(load);
             }
             var removed = await DeleteRowsAsync(session, load, chunkRows);
             await session.ExecuteAsync(
@@ -89,7 +90,7 @@ public abstract partial class SqlBreachDatabase
 
     private protected abstract IBatchCopy Copy(BatchCopyOrder order);
 
-    /// <summary>Deletes the next rows of a load, whose row is locked.</summary>
+    /// <summary>Deletes the next rows of a load, which the caller has locked.</summary>
     /// <returns>The number of rows deleted; 0 if none is left.</returns>
     private protected abstract Task<int> DeleteRowsAsync(ISqlSession session, LoadId load, int limit);
 }

@@ -5,14 +5,14 @@ public abstract partial class SqlBreachDatabase
     // The longest window of a limit.
     private static readonly TimeSpan KeepMails = TimeSpan.FromDays(30);
 
-    // A command is accepted until 7 days after its time, which may lie as far ahead.
+    // A command is accepted up to 7 days before and after its time; a day to spare.
     private static readonly TimeSpan KeepCommands = TimeSpan.FromDays(15);
 
     public Task<RequestOutcome> RequestSubscriptionAsync(
         Guid command, SubscriptionRequest wanted, IReadOnlyList<MailLimit> limits, TimeSpan validFor,
         CancellationToken cancellationToken) => WriteAsync(session => CountMailAsync(session, command, wanted.Email, limits, async () =>
     {
-        const string Same = "email = @email AND domain = @domain AND api_key = @api_key";
+        const string IsSame = "email = @email AND domain = @domain AND api_key = @api_key";
         Parameter[] values =
         [
             Text("@email", wanted.Email, EmailLength), Text("@domain", wanted.Domain ?? "", DomainLength),
@@ -20,9 +20,9 @@ public abstract partial class SqlBreachDatabase
             FromNow("@until", validFor),
         ];
         if (await session.ExecuteAsync(
-            $"UPDATE dbo.subscription_requests SET proof = @proof, expires_at = @until WHERE {Same}", values) == 0)
+            $"UPDATE dbo.subscription_requests SET proof = @proof, expires_at = @until WHERE {IsSame}", values) == 0)
         {
-            // What is subscribed keeps its id.
+            // An existing subscription keeps its id.
             var known = wanted.Key is null ? await FindSubscriberAsync(session, wanted.Email, wanted.Domain ?? "") : null;
             await session.ExecuteAsync(
                 """
@@ -31,7 +31,7 @@ public abstract partial class SqlBreachDatabase
                 """,
                 [Id("@id", known ?? Guid.NewGuid()), .. values]);
         }
-        return (await FindIdAsync(session, "dbo.subscription_requests", Same, values[..3]))!.Value;
+        return (await FindIdAsync(session, "dbo.subscription_requests", IsSame, values[..3]))!.Value;
     }), cancellationToken);
 
     public Task<RequestOutcome> RequestSignInAsync(
@@ -45,12 +45,12 @@ public abstract partial class SqlBreachDatabase
         WriteAsync(async session =>
     {
         await LockSubscribersAsync(session);
-        var itself = command.ToString("N");
-        if (await session.AnyAsync("SELECT 1 FROM dbo.request_mails WHERE limit_key = @key", LimitKey(itself)))
+        var checkKey = command.ToString("N");
+        if (await session.AnyAsync("SELECT 1 FROM dbo.request_mails WHERE limit_key = @key", LimitKey(checkKey)))
             return true;
         if (await FindReachedAsync(session, limits) is not null)
             return false;
-        await CountAsync(session, [itself, .. limits.Select(limit => limit.Key)]);
+        await CountAsync(session, [checkKey, .. limits.Select(limit => limit.Key)]);
         return true;
     }, cancellationToken);
 
@@ -59,7 +59,7 @@ public abstract partial class SqlBreachDatabase
     private async Task<RequestOutcome> CountMailAsync(
         ISqlSession session, Guid command, string email, IReadOnlyList<MailLimit> limits, Func<Task<Guid>> about)
     {
-        // If two concurrent requests would each be within a limit, the second counts the first.
+        // Serialises concurrent requests, so that each counts the other's mail.
         await LockSubscribersAsync(session);
         await DeleteExpiredAsync(session);
         if (await IsAppliedAsync(session, command))
@@ -97,7 +97,7 @@ public abstract partial class SqlBreachDatabase
             SELECT email, domain, '' AS api_key, '' AS proof, 1 AS is_verified FROM dbo.subscribers WHERE link_id = @id
             UNION ALL
             SELECT email, domain, api_key, proof, 0 FROM dbo.subscription_requests WHERE link_id = @id AND expires_at > @now
-            ORDER BY is_verified
+            ORDER BY is_verified -- a request before the subscription of the same id
             """,
             row => new KnownSubscription(
                 new Subscription(row.Text("email"), DomainOrNull(row)), row.Int32("is_verified") == 1,
@@ -119,10 +119,10 @@ public abstract partial class SqlBreachDatabase
             Id("@id", request));
         if (found is null)
             return null;
-        await LiftAsync(session, suppressions);
+        await DeleteSuppressionsAsync(session, suppressions);
         await session.ExecuteAsync("DELETE FROM dbo.subscription_requests WHERE link_id = @id", Id("@id", request));
         if (found.Key.Length > 0)
-            return null;
+            return null; // an API key's request ends here: its proof belongs to the key, not to a subscription
         if (await FindSubscriberAsync(session, found.Email, found.Domain) is not { } subscription)
         {
             subscription = request;
@@ -143,7 +143,7 @@ public abstract partial class SqlBreachDatabase
         await DeleteExpiredAsync(session);
     }, cancellationToken);
 
-    /// <summary>Adds a subscription that isn't there.</summary>
+    /// <summary>Adds a subscription that doesn't exist yet.</summary>
     /// <param name="domain">The domain; empty for the address itself.</param>
     private protected abstract Task AddSubscriberAsync(ISqlSession session, Guid id, string email, string domain);
 
@@ -157,7 +157,7 @@ public abstract partial class SqlBreachDatabase
     private static Task<bool> IsAppliedAsync(ISqlSession session, Guid command) =>
         session.AnyAsync("SELECT 1 FROM dbo.commands WHERE id = @id", Id("@id", command));
 
-    /// <returns>Null if it was sent, or its subscription is gone.</returns>
+    /// <returns>Null if the mail was sent, or the subscription was removed.</returns>
     private static Task<MailDue?> FindDueAsync(ISqlSession session, Guid command) => session.FirstAsync(
         """
         SELECT c.link_id, COALESCE(r.email, s.email) AS email

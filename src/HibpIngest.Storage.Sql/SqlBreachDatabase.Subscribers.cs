@@ -103,9 +103,9 @@ public abstract partial class SqlBreachDatabase
     }, cancellationToken);
 
     public Task LiftSuppressionsAsync(IReadOnlyCollection<string> hashes, CancellationToken cancellationToken) =>
-        WriteAsync(session => LiftAsync(session, hashes), cancellationToken);
+        WriteAsync(session => DeleteSuppressionsAsync(session, hashes), cancellationToken);
 
-    private static async Task LiftAsync(ISqlSession session, IReadOnlyCollection<string> hashes)
+    private static async Task DeleteSuppressionsAsync(ISqlSession session, IReadOnlyCollection<string> hashes)
     {
         foreach (var hash in hashes)
             await session.ExecuteAsync("DELETE FROM dbo.suppressions WHERE hash = @hash", VarChar("@hash", hash, HashLength));

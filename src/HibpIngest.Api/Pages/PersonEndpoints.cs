@@ -121,7 +121,7 @@ internal sealed class PersonEndpoints(PageRenderer pages, CommandSender commands
 
 /// <summary>A page that says one thing, and may ask for a click.</summary>
 /// <param name="Name">Name of the page's texts: <c>Notice.NAME.Title</c>, Text and, with an action, Button.</param>
-/// <param name="Action">Address that the page's button posts to; null: there is no button.</param>
+/// <param name="Action">Address that the page's button posts to; null if there is no button.</param>
 /// <param name="Status">Status code of the response.</param>
 public sealed record Notice(string Name, string? Action = null, int Status = StatusCodes.Status200OK)
 {

@@ -14,8 +14,7 @@ public readonly struct RequestTarget
     private RequestTarget(string path) => _path = path;
 
     /// <summary>
-    /// The path for routing: each segment decoded, a slash within one still encoded. Null: the server's own path is unambiguous and can be
-    /// used.
+    /// The path for routing: each segment decoded, a slash within one still encoded. Null if the server's own path is unambiguous.
     /// </summary>
     public PathString? Path => IsPlain(_path) ? (PathString?)null : new PathString(
         string.Join('/', _path.Split('/').Select(one => Decode(one).Replace("/", "%2F", StringComparison.Ordinal))));

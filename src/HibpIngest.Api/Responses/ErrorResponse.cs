@@ -4,7 +4,7 @@ namespace HibpIngest.Api.Responses;
 /// An error in the format of Have I Been Pwned's API: <c>{"statusCode":401,"message":"..."}</c>, in this order, or plain text if
 /// <see cref="ApiRoute.IsText"/> says so. Not cacheable.
 /// </summary>
-/// <param name="Message">For the client's developer, in ASCII; repeats nothing of the request.</param>
+/// <param name="Message">For the client's developer, in ASCII; never contains a part of the request.</param>
 public sealed record ErrorResponse(int StatusCode, string Message) : IResult
 {
     internal static readonly ErrorResponse NoUserAgent = new(403, "API request must include a user agent");
@@ -21,7 +21,7 @@ public sealed record ErrorResponse(int StatusCode, string Message) : IResult
     /// <summary>Whole seconds after which the client may try again. If 0, no Retry-After is sent.</summary>
     public int RetryAfterSeconds { get; init; }
 
-    /// <summary>Returns the error for a request beyond a limit. Seconds are rounded up, since clients parse whole seconds.</summary>
+    /// <summary>Returns the error for a request above a rate limit. Seconds are rounded up, since clients parse whole seconds.</summary>
     public static ErrorResponse TooMany(TimeSpan retryAfter)
     {
         var seconds = Math.Max(1, (int)Math.Ceiling(retryAfter.TotalSeconds));
@@ -41,7 +41,7 @@ public sealed record ErrorResponse(int StatusCode, string Message) : IResult
         if (ApiRoute.Of(httpContext)?.IsText(StatusCode) != true)
             return JsonResponse.Of(new ErrorDocument(StatusCode, Message), ApiJson.Documents.ErrorDocument).ExecuteAsync(httpContext);
         response.ContentType = "text/plain; charset=utf-8";
-        response.ContentLength = Message.Length;
+        response.ContentLength = Message.Length; // ASCII: a byte each
         return response.WriteAsync(Message);
     }
 }

@@ -4,8 +4,8 @@ using System.Text.Json.Serialization.Metadata;
 namespace HibpIngest.Api.Responses;
 
 /// <summary>
-/// A document made for one request. Not <see cref="Results.Json(object?, JsonSerializerOptions?, string?, int?)"/>: clients rely on a
-/// Content-Length, without which a truncated response may look complete.
+/// A JSON document with a Content-Length, which <see cref="Results.Json(object?, JsonSerializerOptions?, string?, int?)"/> omits: without
+/// it, a truncated response may look complete to a client.
 /// </summary>
 internal sealed class JsonResponse : IResult
 {

@@ -45,8 +45,8 @@ public sealed class WebOptions
     public string? TicketKey { get; set; }
 
     /// <summary>
-    /// Key with which people's commands are sealed for the pipeline (HIBP_COMMAND_PUBLIC_KEY), which has the private one. Null: nobody can
-    /// subscribe.
+    /// Key with which people's commands are sealed for the pipeline (HIBP_COMMAND_PUBLIC_KEY), which has the private one. If null, nobody
+    /// can subscribe.
     /// </summary>
     [ConfigurationKeyName("COMMAND_PUBLIC_KEY")]
     [CommandPublicKey(ErrorMessage = "a public key, as 'hibp keys generate' makes it")]

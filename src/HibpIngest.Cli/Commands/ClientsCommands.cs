@@ -62,7 +62,8 @@ internal sealed class ClientsAddCommand : ClientCommand
     };
 
     public ClientsAddCommand()
-        : base("add", "Add a client. Prints its key and the secret of its callbacks once: the store has a hash and an encrypted copy.")
+        : base("add", "Add a client. Prints its key and the secret of its callbacks once: the store has the key's hash and the encrypted "
+            + "secret.")
     {
         Add(ClientName, _url, _sensitive, _cap, _rpm);
         AddExamples(

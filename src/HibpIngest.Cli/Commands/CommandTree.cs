@@ -85,7 +85,7 @@ internal static class CommandTree
         ("API access",
         [
             new CommandGroup(
-                "keys", "Manage API keys, and generate the secrets of the pages and of links in mails.", new KeysCreateCommand(),
+                "keys", "Manage API keys, and generate the secrets of the web pages and of links in mails.", new KeysCreateCommand(),
                 new KeysListCommand(), new KeysRevokeCommand(), new KeysGenerateCommand()),
             new CommandGroup(
                 "clients", "Manage clients that watch hash prefixes and receive callbacks.", new ClientsAddCommand(),

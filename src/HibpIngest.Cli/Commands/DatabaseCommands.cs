@@ -149,8 +149,8 @@ internal sealed class DatabaseBackupCommand : HibpCommand
         new("TO") { Description = "A new file, or a folder, in which the file is named by the time. A note is written next to it." };
 
     public DatabaseBackupCommand()
-        : base("backup", "Back up the SQLite database while hosts run: a consistent, verified copy, with a note that proves it complete. "
-            + "Tables are not included: they are rebuilt from the journal.")
+        : base("backup", "Back up the SQLite database while hosts run: a consistent, verified copy, with a manifest that proves it "
+            + "complete. Tables are not included: they are rebuilt from the journal.")
     {
         Add(_to);
         AddExamples(

@@ -97,7 +97,7 @@ internal sealed class DemoCommand : HibpCommand
             {
                 Emulator = null,
                 Storage = emulator.ConnectionString,
-                FurtherStorage = [],
+                AdditionalStorage = [],
                 JournalStorage = null,
                 Database = session.Parsed.GetValue(CommonOptions.Database)
                 ?? Path.Combine(folder, "hibp.db"),
@@ -195,7 +195,7 @@ internal sealed class DemoCommand : HibpCommand
     {
         await using var server = await WebServer.StartAsync(
             new WebServerOptions { Urls = ["http://127.0.0.1:0"], IsOpen = true },
-            services => services.AddHibpApiStorage(settings.Storage, settings.FurtherStorage, nearest: null),
+            services => services.AddHibpApiStorage(settings.Storage, settings.AdditionalStorage, nearest: null),
             session.Time, session.Logs, cancellationToken);
         using var client = new HttpClient(new SocketsHttpHandler { UseProxy = false });
         client.DefaultRequestHeaders.UserAgent.ParseAdd("hibp-demo");

@@ -163,7 +163,7 @@ internal sealed class DoctorCommand : HibpCommand
                 "mails", () => sender.DisplayName, "check HIBP_MAIL, HIBP_MAIL_FROM, and the settings of mails",
                 token =>
                 {
-                    _ = settings.OpenMails();
+                    _ = settings.CreateMailComposer();
                     return sender.CheckAsync(MailFrom.Parse(settings.Get<MailOptions>().MailFrom).Address, token);
                 }),
         };
@@ -405,7 +405,7 @@ internal sealed class DoctorCommand : HibpCommand
         try
         {
             var hosts = await signs.ListHeartbeatsAsync(cancellationToken);
-            var unserved = HostsView.Unserved(await StatusPicture.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
+            var unserved = HostsView.Unserved(await StatusSnapshot.ReadQueuesAsync(queues, cancellationToken), hosts, now).ToList();
             checks.Add(unserved.Count == 0 ? new DoctorLine(check, Ok, "every queue with messages has a host", null)
                 : new DoctorLine(check, Missing, string.Join("; ", unserved), "start hosts with these roles: 'hibp run' has all"));
         }

@@ -66,8 +66,8 @@ internal sealed class LayoutDropCommand : HibpCommand
     private readonly Confirmation _confirmation = new();
 
     public LayoutDropCommand()
-        : base("drop", "Stop writing a layout, and delete its tables after a minute, or when slices in progress are done. The layout that "
-            + "is read can't be dropped; a name can't be used again.")
+        : base("drop", "Stop writing a layout, and delete its tables once a minute has passed and slices in progress are done. The layout "
+            + "that is read can't be dropped; a name can't be used again.")
     {
         Add(_name, _confirmation.Yes);
         AddExamples(
@@ -136,14 +136,14 @@ internal sealed class LayoutRebuildCommand : HibpCommand
 
     public LayoutRebuildCommand()
         : base("rebuild", "Write all accounts into a layout (backfill) while hosts run: each account once with all its breaches, from the "
-            + "journal, or from SQL for loads that it lacks. If interrupted, run the same command again: it resumes. Then run: hibp "
-            + "layout switch.")
+            + "journal, or from SQL for loads that the journal lacks. If interrupted, run the same command again: it resumes. Then run: "
+            + "hibp layout switch.")
     {
         Add(_into, _spread, _ranges, _accounts, _memory, _temp);
         AddExamples(
-            ("hibp layout rebuild --into spread --spread gmail.com=32 --accounts 1,2,3,4", "over four storage accounts (HIBP_STORAGE_2 to "
+            ("hibp layout rebuild --into wide --spread gmail.com=32 --accounts 1,2,3,4", "over four storage accounts (HIBP_STORAGE_2 to "
                 + "_4), with gmail.com in 32 partitions"),
-            ("hibp layout rebuild --into spread", "resumes an interrupted rebuild"),
+            ("hibp layout rebuild --into wide", "resumes an interrupted rebuild"),
             ("hibp layout rebuild --into plain --ranges off", "without ranges, in half the time"));
     }
 

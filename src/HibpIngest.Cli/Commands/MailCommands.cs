@@ -26,7 +26,7 @@ internal sealed class MailPreviewCommand : HibpCommand
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var composer = session.Settings.OpenMails();
+        var composer = session.Settings.CreateMailComposer();
         await using var database = await session.OpenExistingDatabaseAsync(cancellationToken);
         var breach = await GetBreachAsync(database, session.Parsed.GetRequiredValue(_breach), cancellationToken);
         var domain = session.Parsed.GetValue(_domain)?.Trim().ToLowerInvariant();
@@ -60,7 +60,7 @@ internal sealed class MailTestCommand : HibpCommand
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {
-        var composer = session.Settings.OpenMails();
+        var composer = session.Settings.CreateMailComposer();
         var mail = composer.ComposeTest(session.Parsed.GetRequiredValue(_address).Trim(), session.Time.GetUtcNow());
         await using var sender = NotificationSenders.Create(session.Settings.Mail, session.Time);
         await sender.SendAsync(mail, cancellationToken);

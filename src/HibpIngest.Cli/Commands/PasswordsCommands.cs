@@ -106,7 +106,8 @@ internal sealed class PasswordsImportCommand : HibpCommand
         AddExamples(
             ("hibp passwords import pwnedpasswords.txt", "the file of Have I Been Pwned's downloader: SHA-1"),
             ("hibp passwords import pwnedpasswords_ntlm.txt --mode ntlm", "adds the NTLM hashes of the same release"),
-            ("hibp passwords import --plain rockyou.txt.gz --no-switch", "a list of passwords; 'hibp passwords switch pack' serves it"),
+            ("hibp passwords import --plain rockyou.txt.gz --no-switch",
+                "a list of passwords; 'hibp passwords switch pack --release NAME' serves it"),
             ("hibp passwords import hashes.txt --into pack,blob --memory 2048", "also as single blobs, and faster"));
     }
 

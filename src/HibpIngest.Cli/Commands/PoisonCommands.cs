@@ -91,7 +91,8 @@ internal sealed class PoisonPurgeCommand : HibpCommand
     private readonly Argument<string> _queue = PoisonCommands.Queue(ArgumentArity.ExactlyOne);
 
     public PoisonPurgeCommand()
-        : base("purge", "Delete all messages. Their work is still in the database: the sweep resends it while its load is open.")
+        : base("purge", "Delete all messages. Sweep resends the work of open loads. Commands (hibp-commands) are lost: people must make "
+            + "them again.")
     {
         Add(_queue);
         AddExamples(("hibp poison purge breach-ingest", "deletes messages that are no longer needed"));

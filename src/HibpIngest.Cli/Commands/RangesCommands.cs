@@ -13,7 +13,7 @@ internal sealed class RangesFillCommand : HibpCommand
     {
         Add(_layout);
         AddExamples(
-            ("hibp ranges fill", "once, for a store that is older than ranges, or that had HIBP_RANGES=off"),
+            ("hibp ranges fill", "once, for a store from before ranges existed, or that had HIBP_RANGES=off"),
             ("hibp ranges fill --json", "as JSON"));
     }
 

@@ -99,7 +99,7 @@ internal sealed class RunCommand : HibpCommand
                 + "use that database");
         }
         if (roles.HasFlag(HostRoles.Notify))
-            _ = session.Settings.OpenMails();
+            _ = session.Settings.CreateMailComposer();
         await using var emulators = await StartEmulatorsAsync(session, accounts, cancellationToken);
         // Stores are checked before the host reports that it is ready. The web role needs no database.
         if (roles == HostRoles.Web)

@@ -61,7 +61,7 @@ internal sealed class ServeOptions
         if (listened.Count == 0)
             return;
         var webUrl = new Uri(settings.Get<SiteOptions>().WebUrl);
-        if (settings.NamesWebUrl)
+        if (settings.HasWebUrl)
         {
             // The name of another machine may be a proxy's, or this machine's public name: it can't be compared.
             if (webUrl.IsLoopback && !listened.Exists(one => one.Scheme == webUrl.Scheme && one.Port == webUrl.Port))
@@ -91,7 +91,7 @@ internal sealed class ServeOptions
     public async Task<WebServer> StartAsync(CommandSession session, CancellationToken cancellationToken)
     {
         var web = session.Settings.Get<WebOptions>();
-        session.Settings.CompleteKeys(web);
+        session.Settings.SetMissingKeys(web);
         var options = new WebServerOptions
         {
             Urls = session.Parsed.GetRequiredValue(_urls),
@@ -104,7 +104,7 @@ internal sealed class ServeOptions
         var server = await WebServer.StartAsync(
             options,
             services => services.AddHibpDns(session.Settings.Dns).AddHibpApiStorage(
-                session.Settings.Storage, session.Settings.FurtherStorage, options.Passwords.PasswordsNearest),
+                session.Settings.Storage, session.Settings.AdditionalStorage, options.Passwords.PasswordsNearest),
             session.Time, session.Logs, cancellationToken);
         session.Screen.Say($"storage:  {server.Services.GetRequiredService<StorageAccount>().DisplayName}");
         session.Screen.Say($"API:      {string.Join(", ", server.Addresses)}");

@@ -68,7 +68,7 @@ internal sealed class StatusCommand : HibpCommand
                 await Task.Delay(WatchInterval, session.Time, cancellationToken);
             }
         }
-        StatusPicture? last = null;
+        StatusSnapshot? last = null;
         IRenderable shown = new Text("looking...");
         await results.Live(shown).Overflow(VerticalOverflow.Ellipsis).Cropping(VerticalOverflowCropping.Bottom).StartAsync(async live =>
         {
@@ -111,7 +111,7 @@ internal sealed class StatusCommand : HibpCommand
         private ServiceProvider? _open;
         private string? _breach;
 
-        public async Task<StatusPicture> ReadAsync(CancellationToken cancellationToken)
+        public async Task<StatusSnapshot> ReadAsync(CancellationToken cancellationToken)
         {
             if (_open is null)
                 _open = await session.OpenExistingAsync(cancellationToken);
@@ -120,11 +120,11 @@ internal sealed class StatusCommand : HibpCommand
             // Resolved in each round until found: without a name, all loads would be shown.
             if (name is not null)
                 _breach ??= (await GetBreachAsync(_open, name, cancellationToken)).Name;
-            var picture = await StatusPicture.ReadAsync(_open, _breach, cancellationToken);
+            var picture = await StatusSnapshot.ReadAsync(_open, _breach, cancellationToken);
             return await picture.WithWorkAsync(_open.GetRequiredService<IBreachDatabase>(), Shown(picture).Loads, cancellationToken);
         }
 
-        public async Task<(StatusPicture? Picture, string? Unavailable)> TryReadAsync(CancellationToken cancellationToken)
+        public async Task<(StatusSnapshot? Picture, string? Unavailable)> TryReadAsync(CancellationToken cancellationToken)
         {
             using var timeout = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
             timeout.CancelAfter(ReadTimeout);
@@ -147,7 +147,7 @@ internal sealed class StatusCommand : HibpCommand
 
         public double MailsPerSecond => session.Settings.Get<MailOptions>().MailsPerSecond;
 
-        public IRenderable View(StatusPicture picture, int? max)
+        public IRenderable View(StatusSnapshot picture, int? max)
         {
             var now = session.Time.GetUtcNow();
             var shown = Shown(picture);
@@ -158,11 +158,11 @@ internal sealed class StatusCommand : HibpCommand
                 picture.Loads.Count - shown.Loads.Count);
         }
 
-        private StatusPicture Shown(StatusPicture picture) =>
+        private StatusSnapshot Shown(StatusSnapshot picture) =>
             all || name is not null || session.Screen.Json ? picture : picture.Recent(session.Time.GetUtcNow(), Newest);
 
         // The rest would push what matters off the screen.
-        private static StatusPicture Fit(StatusPicture picture, int loads) => picture with
+        private static StatusSnapshot Fit(StatusSnapshot picture, int loads) => picture with
         {
             Loads = [.. picture.Loads.Skip(picture.Loads.Count - loads)],
             Queues = [.. picture.Queues.Where(queue => queue.Messages > 0 || queue.Poison > 0)],

@@ -7,7 +7,7 @@ internal sealed record LocalHostOptions
     public HostRoles Roles { get; init; } = HostRoles.All;
 
     /// <summary>
-    /// Pause between two scans for dropped files. Null: half a second on the emulator, 2 seconds on Azure, which bills each listing.
+    /// Pause between two scans for dropped files. If null, half a second on the emulator, 2 seconds on Azure, which bills each listing.
     /// </summary>
     public TimeSpan? ScanEvery { get; init; }
 

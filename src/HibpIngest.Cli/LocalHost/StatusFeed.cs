@@ -74,7 +74,7 @@ internal sealed class StatusFeed : IDisposable
         var now = _time.GetUtcNow();
         try
         {
-            var all = await StatusPicture.ReadAsync(_services, null, timeout.Token);
+            var all = await StatusSnapshot.ReadAsync(_services, null, timeout.Token);
             var recent = all.Recent(now, MaxLoadsIfNoneIsRecent);
             var picture = await recent.WithWorkAsync(_services.GetRequiredService<IBreachDatabase>(), recent.Loads, timeout.Token);
             Sample(all.Loads, now);
@@ -121,7 +121,7 @@ internal sealed class StatusFeed : IDisposable
 }
 
 /// <param name="Loads">The newest first.</param>
-/// <param name="Samples">Samples of the last five minutes, one per second.</param>
+/// <param name="Samples">The last 300, one per poll: five minutes while the page is open.</param>
 /// <param name="Throttled">Number of throttling responses that this process received from tables and the database.</param>
 internal sealed record StatusFigures(
     DateTimeOffset At, IReadOnlyList<(Load Load, LoadFigures Figures)> Loads, IReadOnlyList<StatusLine> Lines,

@@ -497,7 +497,7 @@ internal static class Documents
         WriteIndented = true,
     };
 
-    public static StatusDocument Of(StatusPicture picture, DateTimeOffset now, double mailsPerSecond) => new(
+    public static StatusDocument Of(StatusSnapshot picture, DateTimeOffset now, double mailsPerSecond) => new(
         [.. picture.Loads.Select(load => Of(load) with
         {
             Figures = FiguresDocument.Of(picture.FiguresOf(load, now, mailsPerSecond, moves: true), load),

@@ -25,10 +25,10 @@ internal sealed record LoadFigures
 
     public TimeSpan Elapsed { get; private init; }
 
-    /// <summary>Estimated at the rate of the latest slices. Null: there is no estimate, as when no host works on the load.</summary>
+    /// <summary>Estimated at the rate of the latest slices. Null if there is no estimate, as when no host works on the load.</summary>
     public TimeSpan? Left { get; private init; }
 
-    /// <param name="inProgress">True if a host works on it; null: derived from its leases.</param>
+    /// <param name="inProgress">True if a host works on it; if null, derived from its leases.</param>
     public static LoadFigures Of(Load load, LoadWork? work, DateTimeOffset now, double mailsPerSecond, bool? inProgress = null)
     {
         var slices = work?.Slices ?? [];

@@ -10,10 +10,10 @@ internal sealed class LoadFollower(IBreachDatabase database, Screen screen, Time
     // Written by the polling loop, read by the rendering.
     private readonly ConcurrentDictionary<int, TimeSpan?> _left = [];
 
-    /// <summary>Printed once if there is no progress for this time. Null: never.</summary>
+    /// <summary>Printed once if there is no progress for this time. If null, never.</summary>
     public (TimeSpan After, string Line)? Stalled { get; init; }
 
-    /// <summary>Printed once if no host has picked up the file after this time. Null: never.</summary>
+    /// <summary>Printed once if no host has picked up the file after this time. If null, never.</summary>
     public (TimeSpan After, Func<Task<string>> Line)? NotTaken { get; init; }
 
     public async Task<Load> FollowAsync(BlobVersion blob, CancellationToken cancellationToken)

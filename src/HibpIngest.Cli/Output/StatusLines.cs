@@ -14,7 +14,7 @@ internal static class StatusLines
 {
     private const int MaxNotJournaled = 3;
 
-    public static IEnumerable<StatusLine> Of(StatusPicture picture, DateTimeOffset now, bool showsJournal)
+    public static IEnumerable<StatusLine> Of(StatusSnapshot picture, DateTimeOffset now, bool showsJournal)
     {
         var loads = picture.Loads;
         foreach (var blob in picture.Waiting)

@@ -5,7 +5,7 @@ namespace HibpIngest.Cli.Output;
 
 /// <summary>A snapshot of the pipeline's state, or of one breach's.</summary>
 /// <param name="Waiting">Dropped files that no host has picked up; empty if only one breach is shown.</param>
-internal sealed record StatusPicture(
+internal sealed record StatusSnapshot(
     IReadOnlyList<Load> Loads, IReadOnlyList<QueueDocument> Queues, IReadOnlyList<Heartbeat> Hosts, IReadOnlyList<HeldWork> Held,
     IReadOnlyList<BreachBlob> Waiting)
 {
@@ -16,7 +16,7 @@ internal sealed record StatusPicture(
     /// <summary>Work of each load, for the loads for which it was read.</summary>
     public IReadOnlyDictionary<LoadId, LoadWork> Work { get; init; } = new Dictionary<LoadId, LoadWork>();
 
-    public static async Task<StatusPicture> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
+    public static async Task<StatusSnapshot> ReadAsync(IServiceProvider services, string? breach, CancellationToken cancellationToken)
     {
         var (database, register) = (services.GetRequiredService<IBreachDatabase>(), services.GetRequiredService<IStoreRegister>());
         var queues = ReadQueuesAsync(services.GetRequiredService<IMessageQueues>(), cancellationToken);
@@ -24,7 +24,7 @@ internal sealed record StatusPicture(
         var loads = await services.GetRequiredService<CallSchedule>().WithPausedAsync(
             await database.ListLoadsAsync(breach, cancellationToken), cancellationToken);
         var held = await database.ListLeasesAsync(cancellationToken);
-        return new StatusPicture(
+        return new StatusSnapshot(
             loads, await queues, await hosts, [.. held.Where(work => breach is null || work.Breach == breach)],
             breach is null ? await WaitingAsync(services.GetRequiredService<IBreachBlobs>(), register, loads, cancellationToken) : [])
         {
@@ -55,13 +55,13 @@ internal sealed record StatusPicture(
         load, Work.GetValueOrDefault(load.Id), now, mailsPerSecond,
         HostsView.IsInProgress(load, Held, Hosts, now) && (moves || load.State != LoadState.Notifying));
 
-    public async Task<StatusPicture> WithWorkAsync(ILoads database, IEnumerable<Load> loads, CancellationToken cancellationToken)
+    public async Task<StatusSnapshot> WithWorkAsync(ILoads database, IEnumerable<Load> loads, CancellationToken cancellationToken)
     {
         var work = await database.ListWorkAsync([.. loads.Select(load => load.Id)], cancellationToken);
         return this with { Work = work.ToDictionary(one => one.Load) };
     }
 
-    public StatusPicture Recent(DateTimeOffset now, int newest) => this with
+    public StatusSnapshot Recent(DateTimeOffset now, int newest) => this with
     {
         Loads = [.. Loads.Where((load, index) => index >= Loads.Count - newest || !IsOver(load) || now - load.FinishedAt < RecentFor)],
     };

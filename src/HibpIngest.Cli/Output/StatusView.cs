@@ -7,7 +7,7 @@ internal static class StatusView
     private const int BarCells = 10;
 
     public static IRenderable Create(
-        StatusPicture picture, DateTimeOffset now, double mailsPerSecond, bool showsJournal, Func<Load, bool> moves, int left = 0)
+        StatusSnapshot picture, DateTimeOffset now, double mailsPerSecond, bool showsJournal, Func<Load, bool> moves, int left = 0)
     {
         var loads = picture.Loads;
         var parts = new List<IRenderable>();
@@ -23,7 +23,7 @@ internal static class StatusView
         return new Rows(parts);
     }
 
-    private static FittingTable Loads(StatusPicture picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
+    private static FittingTable Loads(StatusSnapshot picture, DateTimeOffset now, double mailsPerSecond, Func<Load, bool> moves)
     {
         var table = TableFormat.Create(
             "load", "breach", "state", "searchable", "accounts", "copied/s", "slices", "upserted/s", "mails", "elapsed", "left")

@@ -4,8 +4,8 @@ namespace HibpIngest.Cli.Samples;
 
 /// <summary>
 /// Writes a synthetic breach: a zip with a CSV, a SQL dump and a combo list, each with about a third of the accounts. Like real dumps it
-/// also holds about 5% duplicates, addresses in mixed case, passwords and hashes, names outside ASCII, binary noise, and candidates that
-/// break each rule. The text is a function of the options; the zip's bytes also depend on the compressor. Memory is flat.
+/// also holds about 5% duplicates, addresses in mixed case, passwords and hashes, names outside ASCII, binary noise, and addresses that
+/// break each rule of extraction. The text is a function of the options; the zip's bytes also depend on the compressor. Memory is flat.
 /// </summary>
 internal static class SampleBreach
 {
@@ -18,7 +18,7 @@ internal static class SampleBreach
 
     private static readonly string Label64 = new('l', 64);
 
-    /// <summary>Candidates of which each breaks a rule, and text that only resembles an address. None holds an account.</summary>
+    /// <summary>Addresses that each break a rule, and text that only resembles an address. None is a valid account.</summary>
     private static readonly byte[][] Junk =
     [
         .. new[]
@@ -75,7 +75,7 @@ internal static class SampleBreach
         {
             writer.Number(row);
             writer.Text(",\""u8);
-            writer.Quoted(People[writer.Random.Below(People.Length)], "\"\""u8);
+            writer.Escaped(People[writer.Random.Below(People.Length)], "\"\""u8);
             writer.Text("\",\""u8);
             writer.Address();
             writer.Text("\","u8);
@@ -152,9 +152,13 @@ internal static class SampleBreach
         private bool _duplicate;
         private bool _junk;
 
+        // By the length of the name, so that users.csv and combo.txt share a sequence; a change would change every sample.
         public SplitMix64 Random = new(SplitMix64.Mix((uint)options.Seed) + (ulong)entry.Length);
 
-        /// <summary>Returns the 1-based number of each row: one an account, and sometimes before it junk or a repeated account.</summary>
+        /// <summary>
+        /// Returns row numbers from 1: a row for each account, sometimes after one with junk or a repeated account, which the next
+        /// <see cref="Address"/> then writes.
+        /// </summary>
         public IEnumerable<long> Rows(long from, long to)
         {
             var row = 0L;
@@ -185,13 +189,13 @@ internal static class SampleBreach
                 _duplicate = false;
                 index = (long)(Random.Next() % (ulong)(index + 1));
             }
-            var length = Account(index, _buffer.AsSpan(_used));
+            var length = WriteAccount(index, _buffer.AsSpan(_used));
             ChangeCase(_buffer.AsSpan(_used, length));
             _used += length;
         }
 
-        /// <summary>In each hundred accounts, the first <c>OverlapPercent</c> are the other sample's, in its order.</summary>
-        private int Account(long index, Span<byte> destination)
+        /// <summary>The first <c>OverlapPercent</c> of each hundred accounts are the other sample's, in its order.</summary>
+        private int WriteAccount(long index, Span<byte> destination)
         {
             var (hundred, place) = Math.DivRem(index, 100);
             return place < options.OverlapPercent
@@ -222,12 +226,12 @@ internal static class SampleBreach
             _used += bytes.Length;
         }
 
-        public void Quoted(ReadOnlySpan<byte> bytes, ReadOnlySpan<byte> quote)
+        public void Escaped(ReadOnlySpan<byte> bytes, ReadOnlySpan<byte> escapedQuote)
         {
             foreach (var range in bytes.Split((byte)'"'))
             {
                 if (range.Start.Value > 0)
-                    Text(quote);
+                    Text(escapedQuote);
                 Text(bytes[range]);
             }
         }
@@ -258,7 +262,7 @@ internal static class SampleBreach
 
         public void Password()
         {
-            // Some passwords hold an @, which makes them candidates.
+            // Some passwords contain an @, as an address does; the others begin with a part of "Anna".
             Text(Random.Below(50) == 0 ? "P@ssw0rd"u8 : People[6].AsSpan(0, 2 + Random.Below(3)));
             Number(Random.Below(100_000));
         }

@@ -71,12 +71,12 @@ internal sealed class CommandSession : IDisposable
             _settings ??= PipelineSettings.Read(
                 Parsed.GetValue(CommonOptions.Storage), Parsed.GetValue(CommonOptions.Database), Environment.Variables,
                 emulatorPort: Parsed.GetValue(CommonOptions.EmulatorPort));
-            return _settings.FurtherStorage.Count == 0 && _settings.Emulator is { } emulator
-                ? _settings with { FurtherStorage = emulator.Further() } : _settings;
+            return _settings.AdditionalStorage.Count == 0 && _settings.Emulator is { } emulator
+                ? _settings with { AdditionalStorage = emulator.Further() } : _settings;
         }
     }
 
-    public void Set(string variable, string value) => _settings = (_settings ?? Settings).With(variable, value);
+    public void Set(string variable, string value) => _settings = (_settings ?? Settings).WithOption(variable, value);
 
     public bool NamesDatabase =>
         Settings.Database != Settings.DefaultDatabase || File.Exists(Settings.DefaultDatabase);
@@ -94,7 +94,7 @@ internal sealed class CommandSession : IDisposable
     public async Task<StorageAccount> OpenAccountAsync(CancellationToken cancellationToken)
     {
         await RequireEmulatorAsync(cancellationToken);
-        return StorageAccount.Open(Settings.Storage, Logs, null, Settings.FurtherStorage);
+        return StorageAccount.Open(Settings.Storage, Logs, null, Settings.AdditionalStorage);
     }
 
     public async Task<IHost> OpenHostAsync(LocalHostOptions options, CancellationToken cancellationToken)
@@ -114,7 +114,7 @@ internal sealed class CommandSession : IDisposable
     {
         await RequireEmulatorAsync(cancellationToken);
         return new ServiceCollection().AddSingleton(Time).AddSingleton(Logs).AddLogging()
-            .AddHibpStorage(Settings.Storage, Settings.FurtherStorage)
+            .AddHibpStorage(Settings.Storage, Settings.AdditionalStorage)
             .AddHibpOptions(Settings.Variables).AddHibpPasswords(replicas)
             .BuildServiceProvider();
     }

@@ -13,7 +13,7 @@ public sealed record Load
     public int Mark { get; init; }
 
     /// <summary>
-    /// Time at which the mark became current. Null: it is not current (not matched yet, failed before, replaced, or being removed).
+    /// Time at which the mark became current. Null if it is not current (not matched yet, failed before, replaced, or being removed).
     /// </summary>
     public DateTimeOffset? PublishedAt { get; init; }
 
@@ -78,7 +78,7 @@ public sealed record Load
     /// <summary>Catalogue version of the last change that the journal must record.</summary>
     public long ChangedVersion { get; init; }
 
-    /// <summary>Catalogue version that the journal has recorded. Null: the journal has no document of this load.</summary>
+    /// <summary>Catalogue version that the journal has recorded. Null if the journal has no document of this load.</summary>
     public long? JournaledVersion { get; init; }
 
     /// <summary>Time at which the message for writing the journal was last sent.</summary>
@@ -87,7 +87,7 @@ public sealed record Load
     /// <summary>One line: why writing the journal failed.</summary>
     public string? JournalError { get; init; }
 
-    /// <summary>Progress of the callbacks. Null: no client is called for this load.</summary>
+    /// <summary>Progress of the callbacks. Null if no client is called for this load.</summary>
     public CallProgress? Calls { get; init; }
 
     /// <summary>True if callbacks are outstanding: slices still to be searched, or callbacks to clients that aren't paused.</summary>
@@ -159,7 +159,7 @@ public sealed record LoadHead
 /// <param name="Settings">Everything that the load's positions depend on.</param>
 public sealed record NewLoad(LoadId Id, string Breach, BlobVersion Blob, LoadSettings Settings)
 {
-    /// <summary>The metadata document next to the file, merged into the breach's metadata. Null: there is none.</summary>
+    /// <summary>The metadata document next to the file, merged into the breach's metadata. Null if there is none.</summary>
     public ReadOnlyMemory<byte>? Metadata { get; init; }
 
     /// <summary>One line: why the load can't start. It is then recorded as failed, and its metadata is not merged.</summary>
@@ -174,7 +174,7 @@ public sealed record NewLoad(LoadId Id, string Breach, BlobVersion Blob, LoadSet
 /// <param name="Calls">Calls known so far, in any state.</param>
 /// <param name="Open">Calls still to be made.</param>
 /// <param name="Abandoned">Calls that were abandoned after the time limit; an operator retries or drops them.</param>
-/// <param name="Error">One line: why slices could not be searched. Null: no error.</param>
+/// <param name="Error">One line: why slices could not be searched. Null if no error.</param>
 /// <param name="MessagesAt">When the messages for searching the slices were last sent.</param>
 public sealed record CallProgress(
     bool IsSearched, long Calls, long Answered, long Open, long Abandoned, string? Error, DateTimeOffset? MessagesAt)

@@ -13,7 +13,7 @@ public sealed record Notification
     public Guid Subscription { get; init; }
     public required string Email { get; init; }
 
-    /// <summary>The subscribed domain. Null: the notification is for the subscriber's own address.</summary>
+    /// <summary>The subscribed domain. If null, the notification is for the subscriber's own address.</summary>
     public string? Domain { get; init; }
 
     /// <summary>Number of the domain's accounts in the load; 1 for the subscriber's own address.</summary>

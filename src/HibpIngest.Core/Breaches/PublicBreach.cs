@@ -17,7 +17,7 @@ public sealed record PublicBreach
     /// <summary>Domain of the breached site; empty if there is none.</summary>
     public string Domain { get; init; } = "";
 
-    /// <summary>yyyy-MM-dd. Null: unknown.</summary>
+    /// <summary>yyyy-MM-dd. Null if unknown.</summary>
     public DateOnly? BreachDate { get; init; }
 
     /// <summary>When the breach was first published, in whole seconds.</summary>
@@ -37,10 +37,10 @@ public sealed record PublicBreach
     /// <summary>URL of the logo, a PNG.</summary>
     public string LogoPath { get; init; } = "";
 
-    /// <summary>Source of the data. Null: no source is named.</summary>
+    /// <summary>Source of the data. Null if no source is named.</summary>
     public string? Attribution { get; init; }
 
-    /// <summary>URL of the disclosure. Null: not disclosed.</summary>
+    /// <summary>URL of the disclosure. Null if not disclosed.</summary>
     public string? DisclosureUrl { get; init; }
 
     /// <summary>Kinds of exposed data, such as "Email addresses"; sorted.</summary>

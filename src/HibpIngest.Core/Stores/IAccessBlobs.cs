@@ -46,7 +46,7 @@ public enum BlockAppend
 }
 
 /// <param name="ModifiedAt">Time of the last append or change of state.</param>
-/// <param name="SentAt">Time at which a message was sent for the blob; null: never.</param>
+/// <param name="SentAt">Time at which a message was sent for the blob; null if never.</param>
 /// <param name="Version">Version that <see cref="IAccessBlobs.MarkAsync"/> requires to be unchanged.</param>
 public sealed record AccessBlob(
     string Name, long Bytes, DateTimeOffset ModifiedAt, AccessBlobState State, DateTimeOffset? SentAt, string Version);

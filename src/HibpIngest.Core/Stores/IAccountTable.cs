@@ -53,12 +53,12 @@ public interface IAccountTable
     /// of the page, which may be 0.
     /// </summary>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
-    /// <param name="token">Token of the previous page; null: the first page is read.</param>
+    /// <param name="token">Token of the previous page; if null, the first page is read.</param>
     Task<MarkPage> RemoveMarkAsync(int mark, int part, string? token, CancellationToken cancellationToken);
 
     /// <summary>Returns the next page of one of the table's <see cref="Parts"/>. The service decides its size, which may be 0.</summary>
     /// <param name="part">0 and up; parts may be scanned concurrently.</param>
-    /// <param name="token">Token of the previous page; null: the first page is read.</param>
+    /// <param name="token">Token of the previous page; if null, the first page is read.</param>
     Task<AccountPage> ReadPageAsync(int part, string? token, CancellationToken cancellationToken);
 
     /// <summary>Number of parts for scanning the table: domains by their first character.</summary>
@@ -74,11 +74,11 @@ public interface IAccountTable
 }
 
 /// <param name="Rows">Each with its partition; the key is the alias.</param>
-/// <param name="Token">Beginning of the next page; null: this was the last. It holds a key, which identifies a person: store it only in the
-/// database.</param>
+/// <param name="Token">Beginning of the next page; null if this was the last. It holds a key, which identifies a person: store it only in
+/// the database.</param>
 public sealed record AccountPage(IReadOnlyList<(string Partition, MarkedRow Row)> Rows, string? Token);
 
 /// <param name="Changed">Number of entities from which the mark was removed.</param>
-/// <param name="Token">Beginning of the next page; null: this was the last. It may hold a key, which identifies a person: store it only in
-/// the database.</param>
+/// <param name="Token">Beginning of the next page; null if this was the last. It may hold a key, which identifies a person: store it only
+/// in the database.</param>
 public sealed record MarkPage(int Changed, string? Token);

@@ -40,8 +40,8 @@ public interface IBreachBlobs
 public sealed record BreachBlob(BlobVersion Version, long Length, DateTimeOffset LastModified)
 {
     /// <summary>
-    /// SHA-256 of the content in lower-case hex, as claimed by the uploader: good for recognising a file, but no proof. Null: not uploaded
-    /// by <see cref="IBreachBlobs.UploadAsync"/>.
+    /// SHA-256 of the content in lower-case hex, as claimed by the uploader: good for recognising a file, but no proof. Null if it was not
+    /// uploaded by <see cref="IBreachBlobs.UploadAsync"/>.
     /// </summary>
     public string? Sha256 { get; init; }
 }

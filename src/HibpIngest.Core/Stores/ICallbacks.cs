@@ -19,8 +19,8 @@ public interface ICallbacks
     /// abandoned if it was attempted for all of <paramref name="giveUpAfter"/> and none of its calls was accepted.
     /// </summary>
     /// <param name="others">Further deliveries in progress.</param>
-    /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null: another owner holds the
-    /// client, and nothing was recorded.</returns>
+    /// <returns>The deliveries among both that must stop (done, dropped, or of a load that no longer sends). Null if another owner holds
+    /// the client, and nothing was recorded.</returns>
     Task<IReadOnlyList<CallbackKey>?> RecordDeliveriesAsync(
         int client, string owner, TimeSpan lease, IReadOnlyList<CallbackResult> results, IReadOnlyList<CallbackKey> others,
         TimeSpan giveUpAfter, CancellationToken cancellationToken);
@@ -29,7 +29,7 @@ public interface ICallbacks
     /// Releases the owner's lease on the client. If calls were attempted for as long as <paramref name="giveUpAfter"/> and none was
     /// accepted, abandons the client's open deliveries that are at least that old and whose load sends.
     /// </summary>
-    /// <returns>Delay until the next delivery, which needs a message; null: none is due within <paramref name="ahead"/>.</returns>
+    /// <returns>Delay until the next delivery, which needs a message; null if none is due within <paramref name="ahead"/>.</returns>
     Task<TimeSpan?> EndTurnAsync(
         int client, string owner, CallbackTurnEnd end, TimeSpan giveUpAfter, TimeSpan ahead, CancellationToken cancellationToken);
 
@@ -74,7 +74,7 @@ public interface ICallbacks
 
     /// <summary>Records a slice as searched, with its deliveries, and completes the load's search after its last slice.</summary>
     /// <param name="calls">Number of calls by client.</param>
-    /// <returns>The clients that need a message. Null: nothing was recorded, because the slice was recorded before, or no client is to be
+    /// <returns>The clients that need a message. Null if nothing was recorded, because the slice was recorded before, or no client is to be
     /// called for its load any more.</returns>
     Task<IReadOnlyList<int>?> RecordCallSliceAsync(
         LoadId load, int slice, IReadOnlyDictionary<int, int> calls, CancellationToken cancellationToken);

@@ -89,6 +89,6 @@ public sealed record BreachMerge(string Name, BreachMetadata Metadata, bool Hidd
 /// <param name="First">The first position whose row still exists; past <paramref name="Last"/> if there is none. The entities of earlier
 /// rows are done.</param>
 /// <param name="RowsPurged">Rows were purged before the removal started: the remaining ones don't name all entities.</param>
-/// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null: not at
+/// <param name="Token">How far the table has been scanned, as recorded by <see cref="ICatalogue.SetRemovalTokenAsync"/>; null if not at
 /// all.</param>
 public sealed record LoadRemoval(LoadId Load, int Mark, bool SharesMark, long First, long Last, bool RowsPurged, string? Token);

@@ -105,19 +105,19 @@ public static class LoadsExtensions
 
 /// <summary>The times at which a load was worked on, as recorded in the database.</summary>
 /// <param name="Slices">The slices, by number.</param>
-/// <param name="FirstMailAt">Time at which the first notification was sent or refused; null: none was.</param>
+/// <param name="FirstMailAt">Time at which the first notification was sent or refused; null if none was.</param>
 /// <param name="LastMailAt">Time at which the last notification was sent or refused.</param>
 public sealed record LoadWork(LoadId Load, IReadOnlyList<SliceTimes> Slices, DateTimeOffset? FirstMailAt, DateTimeOffset? LastMailAt);
 
 /// <summary>The times at which a slice was worked on.</summary>
 /// <param name="CommittedAt">Time at which its rows were committed, or it was last requeued.</param>
-/// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null: no attempt is
+/// <param name="BegunAt">Start of the attempt that completed it, or of the current attempt while its lease is live; null if no attempt is
 /// running, or the start is unknown.</param>
-/// <param name="DoneAt">Time at which it was completed; null: it is open.</param>
+/// <param name="DoneAt">Time at which it was completed; null if it is open.</param>
 /// <param name="Part">Fraction of the transactions that are done, 0 to 1, as last recorded by the lease owner; open slices only.</param>
 public readonly record struct SliceTimes(DateTimeOffset CommittedAt, DateTimeOffset? BegunAt, DateTimeOffset? DoneAt, double Part = 0);
 
-/// <param name="Slice">Number of the slice; null: the load as a whole, its ingest or its matching.</param>
+/// <param name="Slice">Number of the slice; if null, the load as a whole, its ingest or its matching.</param>
 /// <param name="Owner">Owner of the lease; starts with <see cref="Heartbeat.Host"/>.</param>
 /// <param name="Until">Expiry of the lease, unless it is renewed.</param>
 public sealed record HeldWork(LoadId Load, string Breach, int? Slice, string Owner, DateTimeOffset Until);

@@ -109,7 +109,7 @@ public interface INotifications
     /// Open notifications are deleted if the breach is retired, or if a newer load of the same blob name is published: this load is then
     /// done, unpublished, and replaced by that one.
     /// </summary>
-    /// <returns>The state after the step: matching if there are more steps. Null: the load was in another state.</returns>
+    /// <returns>The state after the step: matching if there are more steps. Null if the load was in another state.</returns>
     /// <exception cref="Errors.BadInputException">The metadata document can't be read.</exception>
     Task<LoadState?> FinishMatchingAsync(LoadId load, MatchEnd end, CancellationToken cancellationToken);
 }
@@ -130,7 +130,7 @@ public sealed record NotificationClaims(IReadOnlyList<Notification> Claimed, boo
     /// <summary>Delay until the time reserved for the first mail.</summary>
     public TimeSpan StartsIn { get; init; }
 
-    /// <summary>Delay after which sending time is available again; nothing was claimed. Null: time was available.</summary>
+    /// <summary>Delay after which sending time is available again; nothing was claimed. Null if time was available.</summary>
     public TimeSpan? RetryAfter { get; init; }
 
     /// <summary>There are more to claim than the maximum.</summary>
@@ -150,10 +150,10 @@ public readonly record struct NotificationOutcome(bool Recorded, bool MayContinu
 
 /// <param name="MaySend">The load is notifying, and its breach isn't hidden.</param>
 /// <param name="Queued">Notifications up to this number have a message.</param>
-/// <param name="FirstWaiting">The lowest number that is open and not deferred; null: none is.</param>
+/// <param name="FirstWaiting">The lowest number that is open and not deferred; null if none is.</param>
 public sealed record MailProgress(bool MaySend, int Queued, int? FirstWaiting, int Last);
 
-/// <param name="Metadata">The breach's metadata document, read again; null: there is none that applies to this breach.</param>
+/// <param name="Metadata">The breach's metadata document, read again; null if there is none that applies to this breach.</param>
 /// <param name="Hold">Hold the mails for an operator, even if the document doesn't ask for it.</param>
 /// <param name="HeldBecause">Hold the mails, with a reason that is recorded in the load.</param>
 public sealed record MatchEnd(ReadOnlyMemory<byte>? Metadata, bool Hold, string? HeldBecause = null)

@@ -18,7 +18,7 @@ public interface IPrefixBlobs
     /// <summary>
     /// Replaces the version of a client's prefixes that was read. After cancellation it is unknown whether they were written.
     /// </summary>
-    /// <param name="version">The version that was read; null: there was none.</param>
+    /// <param name="version">The version that was read; null if there was none.</param>
     /// <returns>The new version; null if another writer came first.</returns>
     Task<string?> WriteAsync(int client, PrefixBitmap prefixes, string? version, CancellationToken cancellationToken);
     Task DeleteAsync(int client, CancellationToken cancellationToken);

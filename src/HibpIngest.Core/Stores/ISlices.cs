@@ -84,7 +84,7 @@ public sealed record SliceWork(Slice Slice, int Mark, string Breach)
     /// <summary>All layouts that the slice must be written to.</summary>
     public LayoutSet Layouts { get; init; } = LayoutSet.None;
 
-    /// <summary>Progress of earlier attempts. Null: none is recorded.</summary>
+    /// <summary>Progress of earlier attempts. Null if none is recorded.</summary>
     public SliceProgress? Progress { get; init; }
 }
 

@@ -27,7 +27,7 @@ public interface ISubscribers
     /// Deletes subscriptions with their notifications, sent or not, and records their suppressions (a later one of the same hash replaces
     /// an earlier one). Unconfirmed requests for the removed subscriptions are deleted too.
     /// </summary>
-    /// <param name="check">Check of the key that the suppressions were made under; null: there are no suppressions.</param>
+    /// <param name="check">Check of the key that the suppressions were made under; null if there are no suppressions.</param>
     /// <param name="erase">Also erase the deleted data from the database's file, as far as this program can.</param>
     /// <exception cref="Errors.StoreMismatchException">Existing suppressions were made under another key.</exception>
     Task<SubscribersRemoved> RemoveSubscribersAsync(

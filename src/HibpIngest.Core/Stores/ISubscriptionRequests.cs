@@ -35,7 +35,7 @@ public interface ISubscriptionRequests
     /// domain. A request for an API key is only deleted.
     /// </summary>
     /// <returns>
-    /// The subscription for which a mail is due; null: none is, because the request was deleted or is for an API key, or the mail was sent.
+    /// The subscription for which a mail is due; null if none is: the request was deleted or is for an API key, or the mail was sent.
     /// </returns>
     Task<MailDue?> VerifySubscriptionAsync(
         Guid command, Guid request, IReadOnlyCollection<string> suppressions, CancellationToken cancellationToken);
@@ -73,8 +73,8 @@ public interface ISubscriptionRequests
 /// <param name="Key">A hash that reveals nothing, or a word.</param>
 public sealed record MailLimit(string Key, TimeSpan Window, int Max);
 
-/// <param name="Due">The request for which a mail is due; null: none is.</param>
-/// <param name="Reached">The limit that forbids the mail; null: none does.</param>
+/// <param name="Due">The request for which a mail is due; null if none is.</param>
+/// <param name="Reached">The limit that forbids the mail; null if none does.</param>
 public sealed record RequestOutcome(MailDue? Due, MailLimit? Reached = null);
 
 /// <summary>A mail that a command causes.</summary>
@@ -91,14 +91,14 @@ public sealed record MailDue(Guid Subscription, string Email)
 
 /// <param name="Subscription">The address, and the domain that it watches.</param>
 /// <param name="IsVerified">False: it is a request.</param>
-/// <param name="Proof">How the domain of a request is proven; null: it has none.</param>
-/// <param name="Key">Hash of the API key that a request is for; null: for the address itself.</param>
+/// <param name="Proof">How the domain of a request is proven; null if it has none.</param>
+/// <param name="Key">Hash of the API key that a request is for; if null, for the address itself.</param>
 public sealed record KnownSubscription(Subscription Subscription, bool IsVerified, ProofKind? Proof = null, string? Key = null);
 
 /// <param name="Email">Lower-case; gets the mail that confirms it.</param>
-/// <param name="Domain">The domain that it watches, lower-case ASCII; null: the address itself.</param>
-/// <param name="Proof">How the domain is proven; null: there is no domain.</param>
-/// <param name="Key">Hash of the API key that gets the domain; null: it becomes a subscription.</param>
+/// <param name="Domain">The domain that it watches, lower-case ASCII; if null, the address itself.</param>
+/// <param name="Proof">How the domain is proven; null if there is no domain.</param>
+/// <param name="Key">Hash of the API key that gets the domain; if null, it becomes a subscription.</param>
 public sealed record SubscriptionRequest(string Email, string? Domain = null, ProofKind? Proof = null, string? Key = null)
 {
     // ToString must not show the address.
@@ -113,16 +113,16 @@ public sealed record SubscriptionRequest(string Email, string? Domain = null, Pr
 /// <param name="Domain">Lower-case ASCII.</param>
 public sealed record DomainProof(string Holder, string Domain, ProofKind Kind)
 {
-    /// <summary>The subscription that has the domain; null: an API key has it.</summary>
+    /// <summary>The subscription that has the domain; null if an API key has it.</summary>
     public Guid? Subscription => Guid.TryParse(Holder, out var id) && Holder.Length == HolderOf(id).Length ? id : null;
 
-    /// <summary>The mailbox that got the mail; null: the proof is of another kind.</summary>
+    /// <summary>The mailbox that got the mail; null if the proof is of another kind.</summary>
     public string? Mailbox => Kind.Mailbox(Domain);
 
     public static string HolderOf(Guid subscription) => subscription.ToString("D");
 }
 
-/// <param name="FailedAt">Time of the last check, if it failed; null: it succeeded.</param>
+/// <param name="FailedAt">Time of the last check, if it failed; null if it succeeded.</param>
 public sealed record CheckedProof(DomainProof Proof, DateTimeOffset CheckedAt, DateTimeOffset? FailedAt);
 
 /// <summary>How a domain is proven. The names are stored: a contract.</summary>
@@ -154,7 +154,7 @@ public static class ProofKinds
     /// <summary>Returns the name under which the kind is stored and sent.</summary>
     public static string Name(this ProofKind kind) => kind.ToString().ToLowerInvariant();
 
-    /// <summary>Returns the address of the mailbox in a domain; null: a proof of this kind needs no mail.</summary>
+    /// <summary>Returns the address of the mailbox in a domain; null if a proof of this kind needs no mail.</summary>
     public static string? Mailbox(this ProofKind kind, string domain) =>
         IsMailbox(kind) ? $"{kind.Name()}@{domain}" : null;
 

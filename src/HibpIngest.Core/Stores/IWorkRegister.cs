@@ -34,11 +34,11 @@ public interface IWorkRegister
     /// Marks the catalogue as possibly stale, and returns the name of the new mark. Each writer sets its own mark before it changes what
     /// readers see, or writes the catalogue, and clears only that one, so that it does not hide another writer's pending change.
     /// </summary>
-    Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken);
+    Task<string> SetStaleMarkAsync(DateTimeOffset now, CancellationToken cancellationToken);
 
     /// <summary>Returns all marks of a stale catalogue, the oldest first.</summary>
-    Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken);
+    Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListStaleMarksAsync(CancellationToken cancellationToken);
 
     /// <summary>Clears a mark of a stale catalogue. Idempotent.</summary>
-    Task ClearBehindAsync(string mark, CancellationToken cancellationToken);
+    Task ClearStaleMarkAsync(string mark, CancellationToken cancellationToken);
 }

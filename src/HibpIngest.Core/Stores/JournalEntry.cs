@@ -27,7 +27,7 @@ public sealed record JournalEntry
     public required bool Removing { get; init; }
     public required bool Purged { get; init; }
 
-    /// <summary>Time at which the load's mark became current. Null: it is not current.</summary>
+    /// <summary>Time at which the load's mark became current. Null if it is not current.</summary>
     public required DateTimeOffset? PublishedAt { get; init; }
     public required Breach Breach { get; init; }
     public required DateTimeOffset? ModifiedAt { get; init; }
@@ -35,7 +35,7 @@ public sealed record JournalEntry
     /// <summary>Catalogue version at the last change to any of this.</summary>
     public required long Version { get; init; }
 
-    /// <summary>Version that the load's newest document describes. Null: there is no document.</summary>
+    /// <summary>Version that the load's newest document describes. Null if there is no document.</summary>
     public required long? JournaledVersion { get; init; }
     public bool IsJournaled => JournaledVersion >= Version;
     public IReadOnlyList<LoadId> Replaces { get; init; } = [];

@@ -33,7 +33,7 @@ public sealed record LoadRecovery
     /// <summary>Time at which the load's mark became current.</summary>
     public required DateTimeOffset PublishedAt { get; init; }
 
-    /// <summary>Load that was published in place of this one. Null: this load's mark is current.</summary>
+    /// <summary>Load that was published in place of this one. Null if this load's mark is current.</summary>
     public required LoadId? ReplacedBy { get; init; }
     public required BreachRecovery Breach { get; init; }
 }

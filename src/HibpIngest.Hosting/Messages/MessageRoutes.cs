@@ -38,7 +38,7 @@ public static class MessageRoutes
         Leaseless<CommandMessage, HandleCommand>(HostRoles.Notify),
     ];
 
-    /// <summary>Returns the role that receives messages from a queue, as named in heartbeats; null: there is none.</summary>
+    /// <summary>Returns the role that receives messages from a queue, as named in heartbeats; null if there is none.</summary>
     public static string? FindRole(string queue) =>
         All.FirstOrDefault(route => route.Queue == queue)?.Role.ToString().ToLowerInvariant();
 

@@ -4,15 +4,15 @@ namespace HibpIngest.Journal.Manifest;
 public static class DocumentLimits
 {
     /// <summary>Maximum of a load's and a mark's number: a row's key in SQLite has 23 bits for its load.</summary>
-    public const int Ids = (1 << 23) - 1;
+    public const int MaxId = (1 << 23) - 1;
 
     /// <summary>Maximum version: documents' names have as many digits.</summary>
-    public const long Versions = 999_999_999_999;
+    public const long MaxVersion = 999_999_999_999;
 
-    /// <summary>Maximum size of a document: metadata has at most 1 MiB, a segment takes about 70 bytes.</summary>
-    internal const int Bytes = 16 << 20;
+    /// <summary>Maximum size of a document: 1 MiB of metadata, and over 200,000 segments of about 70 bytes.</summary>
+    internal const int MaxBytes = 16 << 20;
 
-    // Lengths of the SQL columns; Azure's limit for a blob's name (docs/tables.md).
+    // Lengths of the SQL columns (docs/tables.md); the first is also Azure's limit for a blob's name.
     private const int BlobLength = 1024;
     private const int ETagLength = 256;
 
@@ -32,7 +32,7 @@ public static class DocumentLimits
     internal static string? FindFault(string breach, string blob, string etag)
     {
         if (breach is null || blob is not { Length: > 0 and <= BlobLength } || etag is not { Length: > 0 and <= ETagLength })
-            return "no breach, archive or ETag";
+            return $"a missing breach, or a blob's name or ETag that isn't 1 to {BlobLength} or {ETagLength} characters";
         try
         {
             BreachName.Check(breach);

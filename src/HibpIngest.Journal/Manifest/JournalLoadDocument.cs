@@ -49,7 +49,7 @@ public sealed record JournalLoadDocument
 
     public required DateTimeOffset ModifiedAt { get; init; }
 
-    /// <summary>True if an operator hid the breach from every lookup. Null: the document doesn't say.</summary>
+    /// <summary>True if an operator hid the breach from every lookup. Null if the document doesn't say.</summary>
     [JsonPropertyName("hidden")]
     public bool? HiddenFlag { get; init; }
 
@@ -105,10 +105,10 @@ public sealed record JournalLoadDocument
     /// <summary>Checks everything but the breach's metadata.</summary>
     /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
-        Load is < 1 or > DocumentLimits.Ids ? $"load {Load}; expected 1 to {DocumentLimits.Ids}"
-        : Mark is < 1 or > DocumentLimits.Ids ? $"mark {Mark}; expected 1 to {DocumentLimits.Ids}"
+        Load is < 1 or > DocumentLimits.MaxId ? $"load {Load}; expected 1 to {DocumentLimits.MaxId}"
+        : Mark is < 1 or > DocumentLimits.MaxId ? $"mark {Mark}; expected 1 to {DocumentLimits.MaxId}"
         : Generation < 1 ? $"generation {Generation}; expected 1 and up"
-        : Version is < 0 or > DocumentLimits.Versions ? $"version {Version}; expected at most {DocumentLimits.Versions}"
+        : Version is < 0 or > DocumentLimits.MaxVersion ? $"version {Version}; expected at most {DocumentLimits.MaxVersion}"
         : Accounts < 0 || Accounts > Rows ? $"{Accounts} accounts in {Rows} rows"
         : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "replaced loads that are not older"
         : DocumentLimits.FindFault(StartedAt, PublishedAt, BreachPublishedAt, ModifiedAt)
@@ -156,7 +156,7 @@ public sealed record RemovedDocument
 
     /// <summary>
     /// All loads that were removed with it, including itself: the first document of a removal stands for the others, which may not have
-    /// been written. Null: an older program wrote the document.
+    /// been written. Null if an older program wrote the document.
     /// </summary>
     public IReadOnlyList<RemovedLoad>? Loads { get; init; }
 
@@ -174,10 +174,10 @@ public sealed record RemovedDocument
 
     /// <returns>The first fault, for an error message; null if the document is valid.</returns>
     public string? FindFault() =>
-        Load is < 1 or > DocumentLimits.Ids || Mark is < 0 or > DocumentLimits.Ids
-            ? $"load {Load} with mark {Mark}; expected at most {DocumentLimits.Ids}"
+        Load is < 1 or > DocumentLimits.MaxId || Mark is < 0 or > DocumentLimits.MaxId
+            ? $"load {Load} with mark {Mark}; expected at most {DocumentLimits.MaxId}"
         : Replaces is null || Replaces.Any(load => load < 1 || load >= Load) ? "loads that it replaced and that are not older"
-        : Loads?.Any(one => one is not { Load: >= 1 and <= DocumentLimits.Ids, Blob.Length: > 0, ETag.Length: > 0 }) == true
+        : Loads?.Any(one => one is not { Load: >= 1 and <= DocumentLimits.MaxId, Blob.Length: > 0, ETag.Length: > 0 }) == true
             ? "an invalid load among those removed with it"
         : null;
 }

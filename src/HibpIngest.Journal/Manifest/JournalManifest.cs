@@ -100,10 +100,10 @@ public sealed class JournalManifest
         }
         await using (content)
         {
-            if (length > DocumentLimits.Bytes)
+            if (length > DocumentLimits.MaxBytes)
             {
                 throw new BadInputException(
-                    $"'{name}' of the journal has {length} bytes, expected at most {DocumentLimits.Bytes}: restore it "
+                    $"'{name}' of the journal has {length} bytes, expected at most {DocumentLimits.MaxBytes}: restore it "
                     + "from a backup or a version of the blob");
             }
             T? document;
@@ -136,15 +136,15 @@ public sealed record JournaledLoad
 
     public required IReadOnlyList<JournalBlob> Blobs { get; init; }
 
-    /// <summary>The newest document. Null: none has been written.</summary>
+    /// <summary>The newest document. Null if none has been written.</summary>
     public required JournalLoadDocument? Document { get; init; }
 
-    /// <summary>The document of its removal. Null: the load wasn't removed, or its document was deleted since the listing.</summary>
+    /// <summary>The document of its removal. Null if the load wasn't removed, or its document was deleted since the listing.</summary>
     public required RemovedDocument? Removal { get; init; }
 
     public required JournaledState State { get; init; }
 
-    /// <summary>Why the newest document can't be read. Null: it can, or there is none.</summary>
+    /// <summary>Why the newest document can't be read. Null if it can, or there is none.</summary>
     public string? Fault { get; init; }
 
     /// <summary>The version in the name of the unreadable document.</summary>

@@ -56,10 +56,10 @@ public static class JournalNames
     public static string Document(string folder, long version) =>
         string.Create(CultureInfo.InvariantCulture, $"{folder}{Successor}{version:D12}{Json}");
 
-    /// <returns>The folder of a blob, with its slash; null: it is in none.</returns>
+    /// <returns>The folder of a blob, with its slash; null if it is in none.</returns>
     public static string? FolderOf(string name) => name.IndexOf('/') is > 0 and var end ? name[..(end + 1)] : null;
 
-    /// <returns>The version of a load's document, 0 for the first one; null: it is no such document.</returns>
+    /// <returns>The version of a load's document, 0 for the first one; null if it is no such document.</returns>
     /// <param name="name">The blob's name without its folder.</param>
     public static long? VersionOf(string name) =>
         name == Load ? 0

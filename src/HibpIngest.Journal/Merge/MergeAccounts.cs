@@ -20,7 +20,7 @@ public sealed class MergeAccounts(string folder, long memoryBytes = MergeAccount
     /// <param name="progress">Receives the rows read so far; each of the two passes counts half.</param>
     /// <param name="cancellationToken">Stops the merge; removes its files.</param>
     /// <param name="choose">
-    /// Receives the number of partitions, which is the same for the same loads and memory; returns which of them are taken. Null: all.
+    /// Receives the number of partitions, which is the same for the same loads and memory; returns which of them are taken. If null, all.
     /// </param>
     /// <returns>Rows merged, including those of partitions that were not taken.</returns>
     /// <exception cref="DamagedSegmentException">A segment is damaged.</exception>

@@ -91,7 +91,8 @@ internal sealed class ChangeLog(IPasswordBlobs blobs, ReleaseKey release)
         var (time, prefix) = (BinaryPrimitives.ReadInt64LittleEndian(record), BinaryPrimitives.ReadInt32LittleEndian(record[8..]));
         return record[13] == RecordVersion && record[12] <= (byte)HashMode.Ntlm && prefix is >= 0 and < HashModes.Ranges
             ? new RangeChange((HashMode)record[12], prefix, time)
-            : throw new StoreMismatchException("a list of changed ranges can't be read: a newer program or something else wrote it");
+            : throw new StoreMismatchException(
+                "the list of a release's changed ranges: expected records of a known version; a newer program wrote it, or it is damaged");
     }
 
     private async Task<int> FindLastAsync(CancellationToken cancellationToken)

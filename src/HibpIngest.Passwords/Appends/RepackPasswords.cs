@@ -146,7 +146,8 @@ public sealed class RepackPasswords(PasswordStores stores, PasswordReleases rele
         foreach (var part in parts)
         {
             if (!await IsHeldAsync(from, hold, cancellationToken) || !await releases.AddAsync(to, part, cancellationToken))
-                throw new NotPossibleException($"another process has resumed repacking release {from.Name} as {name}");
+                throw new NotPossibleException(
+                    $"another process has resumed repacking release {from.Name} as {name}; wait for it: hibp passwords status");
         }
         return parts;
     }

@@ -62,7 +62,7 @@ internal sealed class HashImport : IDisposable
 
     public ImportStart Start { get; }
 
-    /// <summary>The same unchanged files, read in the same way, as 16 hex digits; null: an input can be read only once.</summary>
+    /// <summary>The same unchanged files, read in the same way, as 16 hex digits; null if an input can be read only once.</summary>
     public string? Source => _keepsState ? SpoolState.SourceOf(_options, _inputs) : null;
 
     private string StatePath => Path.Combine(_options.WorkFolder, StateFile);

@@ -8,7 +8,7 @@ public sealed record ImportRequest
 
     public required IReadOnlyList<PasswordBackend> Into { get; init; }
 
-    /// <summary>The release's name; null: the newest release if it has none of these modes, else a new one named by the date.</summary>
+    /// <summary>The release's name; if null, the newest release if it has none of these modes, else a new one named by the date.</summary>
     public string? Release { get; init; }
 
     /// <summary>Called once all parts are listed; again, if the import was interrupted before it completed.</summary>
@@ -89,7 +89,7 @@ public sealed record ImportInput(string Name, Func<Stream> Open)
 
     public long? Length { get; init; }
 
-    /// <summary>Identifies a state of the content. Null: it can be read only once, so an interrupted import starts again.</summary>
+    /// <summary>Identifies a state of the content. Null if it can be read only once, so an interrupted import starts again.</summary>
     public string? Version { get; init; }
 
     public static ImportInput File(string path)

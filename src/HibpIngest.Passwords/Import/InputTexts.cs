@@ -94,7 +94,7 @@ internal sealed class InputTexts(IReadOnlyList<ImportInput> inputs)
         {
             var read = text.Read(skipped, 0, (int)Math.Min(bytes, skipped.Length));
             if (read == 0)
-                throw new BadInputException($"'{name}': is shorter than when its import began; import again");
+                throw new BadInputException($"'{name}': shorter than when its import began; import it again");
             bytes -= read;
         }
     }

@@ -27,13 +27,13 @@ public sealed record RangeContent(HashMode Mode, RangeBody Stored, DateTimeOffse
     }
 }
 
-/// <summary>The body of a range's response, and its digests.</summary>
+/// <summary>The body of a range's response, with its MD5 and ETag.</summary>
 /// <param name="Md5">Content-MD5 (RFC 1864): base64.</param>
-/// <param name="ETag">Strong. Made of the same digest, so that equal bytes have the same ETag in any release and on any server.</param>
+/// <param name="ETag">Strong: the same digest in hex, so that equal bytes have the same ETag in any release and on any server.</param>
 public sealed record RangeBody(ReadOnlyMemory<byte> Bytes, bool IsGzip, string Md5, string ETag)
 {
     [SuppressMessage(
-        "Security", "CA5351:Do Not Use Broken Cryptographic Algorithms", Justification = "a digest against damage, which protects nothing")]
+        "Security", "CA5351:Do Not Use Broken Cryptographic Algorithms", Justification = "detects damage; not a security measure")]
     internal static RangeBody Of(ReadOnlyMemory<byte> bytes, bool isGzip, byte[]? md5 = null)
     {
         Span<byte> digest = stackalloc byte[MD5.HashSizeInBytes];
@@ -47,7 +47,7 @@ public sealed record RangeBody(ReadOnlyMemory<byte> Bytes, bool IsGzip, string M
 
 /// <summary>
 /// Padding rows that follow those of a range, so that the length of a response doesn't reveal the range: 10 to 209 random rows with the
-/// count 0, as Have I Been Pwned's worker adds them. Clients ignore rows with the count 0.
+/// count 0, as Have I Been Pwned's Cloudflare worker adds them. Clients ignore rows with the count 0.
 /// </summary>
 internal static class RangePadding
 {

@@ -22,7 +22,7 @@ internal interface IGroupTarget : IAsyncDisposable
     /// <param name="gzip">The same hashes as they are sent; the array must not be changed afterwards.</param>
     ValueTask AddAsync(int prefix, ReadOnlyMemory<HashCount> rows, byte[] gzip, CancellationToken cancellationToken);
 
-    /// <returns>The record that the index needs, once the whole group is written; null: the back end has no index.</returns>
+    /// <returns>The record that the index needs, once the whole group is written; null if the back end has no index.</returns>
     Task<PackRecord?> CompleteAsync(long rows, CancellationToken cancellationToken);
 }
 

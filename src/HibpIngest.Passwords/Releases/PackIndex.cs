@@ -43,7 +43,10 @@ internal sealed class PackIndex(byte[] bytes)
             BinaryPrimitives.WriteInt64LittleEndian(at, record.Length);
             BinaryPrimitives.WriteInt64LittleEndian(at[8..], record.Rows);
             if (record.ETag.Length > ETagBytes)
-                throw new InvalidOperationException("an ETag is longer than the index has room for");
+            {
+                throw new InvalidOperationException(
+                    $"pack index: expected an ETag of at most {ETagBytes} characters, found {record.ETag.Length}");
+            }
             Encoding.ASCII.GetBytes(record.ETag, at[16..]);
             record.Entries.Span.CopyTo(bytes.AsSpan(EntriesAt + (pack * PasswordNames.RangesOfGroup * EntryBytes)));
         }

@@ -15,11 +15,11 @@ public sealed record PasswordRelease
 
     public required string Name { get; init; }
 
-    /// <summary>Distinguishes releases of the same name, and is part of their paths; null: made before there were ids.</summary>
+    /// <summary>Distinguishes releases of the same name, and is part of their paths; null if it was made before there were ids.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? Id { get; init; }
 
-    /// <summary>In a replica, the id of the primary's release that it copies. Null: the original has no id, or this is no copy.</summary>
+    /// <summary>In a replica, the id of the primary's release that it copies. Null if the original has no id, or this is no copy.</summary>
     [JsonIgnore(Condition = JsonIgnoreCondition.WhenWritingNull)]
     public string? CopyOf { get; init; }
 
@@ -49,7 +49,7 @@ public sealed record PasswordRelease
 /// <param name="ETag">The valid version of the part's index (pack) or list of ranges (blob, table).</param>
 public sealed record ReleasePart(PasswordBackend Backend, HashMode Mode, long Rows, string Sum, string ETag, DateTimeOffset CompletedAt)
 {
-    /// <summary>Identifies the import that wrote it; null: unknown.</summary>
+    /// <summary>Identifies the import that wrote it; null if unknown.</summary>
     public string? Source { get; init; }
 }
 
@@ -67,7 +67,7 @@ public sealed record CurrentRelease
 
     public required DateTimeOffset ChangedAt { get; init; }
 
-    /// <summary>Returns the release for a process that is pinned to a back end; null: that back end was never switched to.</summary>
+    /// <summary>Returns the release for a process that is pinned to a back end; null if that back end was never switched to.</summary>
     public ServedRelease? Of(PasswordBackend? backend) =>
         backend is null ? Served : ByBackend.FirstOrDefault(one => one.Backend == backend);
 
@@ -104,7 +104,7 @@ public enum PasswordBackend
 }
 
 /// <summary>Identifies a release. A name can be used again once its release was deleted; the id can't.</summary>
-/// <param name="Id">Random; null: the release was made before releases had one.</param>
+/// <param name="Id">Random; null if the release was made before releases had one.</param>
 public readonly record struct ReleaseKey(string Name, string? Id)
 {
     // With the longest name, a table's name has 61 characters; the service takes 63.

@@ -3,7 +3,7 @@ namespace HibpIngest.Passwords.Releases;
 /// <summary>The releases of a store, and which one is served.</summary>
 public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, TimeProvider time)
 {
-    /// <summary>Returns what is served; null: nothing was switched to yet.</summary>
+    /// <summary>Returns what is served; null if nothing was switched to yet.</summary>
     public async Task<CurrentRelease?> GetCurrentAsync(CancellationToken cancellationToken) =>
         (await ReleaseReader.ReadCurrentAsync(stores.Blobs, cancellationToken)).Current;
 
@@ -32,7 +32,7 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
     }
 
     /// <summary>Serves a release from a back end and purges caches; every server follows within seconds.</summary>
-    /// <param name="release">The release; null: the served one.</param>
+    /// <param name="release">The release; if null, the served one.</param>
     /// <exception cref="NotPossibleException">There is no such release, or it is not in that back end.</exception>
     public async Task<ServedRelease> SwitchAsync(PasswordBackend backend, string? release, CancellationToken cancellationToken)
     {
@@ -122,8 +122,8 @@ public sealed class PasswordReleases(PasswordStores stores, PurgeHook purge, Tim
         if (release is not null && modes.Any(mode => release.BestOf(mode) is null)
             && await IsAppendedToAsync(release, cancellationToken))
         {
-            throw new NotPossibleException($"hashes were appended to release {release.Name} since it was imported, and a mode that joins "
-                + "it now would be without them: import into another release with --release");
+            throw new NotPossibleException($"hashes were appended to release {release.Name} since it was imported, which a mode that joins "
+                + "it now would lack: import into another release with --release");
         }
     }
 

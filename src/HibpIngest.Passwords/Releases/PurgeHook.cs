@@ -8,8 +8,8 @@ namespace HibpIngest.Passwords.Releases;
 /// Purges caches in front of the API by a POST in the form of Cloudflare's API (developers.cloudflare.com/api, "Purge Cached Content"),
 /// <c>{"purge_everything":true}</c> or <c>{"files":["https://..."]}</c>.
 /// </summary>
-/// <param name="url">The URL that is called (HIBP_PURGE_URL); null: no cache is purged.</param>
-/// <param name="token">The bearer token (HIBP_PURGE_TOKEN); null: none is sent.</param>
+/// <param name="url">The URL that is called (HIBP_PURGE_URL); if null, no cache is purged.</param>
+/// <param name="token">The bearer token (HIBP_PURGE_TOKEN); if null, none is sent.</param>
 public sealed partial class PurgeHook(Uri? url, string? token, HttpClient http, ILogger<PurgeHook> log)
 {
     // developers.cloudflare.com/cache/how-to/purge-cache/purge-by-single-file

@@ -13,7 +13,7 @@ internal static class ReleaseReader
         return blob is null ? (null, null) : (ParseCurrent(blob.Bytes), blob.ETag);
     }
 
-    /// <summary>Reads the document of a name, also of a release that is being imported or deleted.</summary>
+    /// <summary>Reads a release's document, even while it is being imported or deleted.</summary>
     public static async Task<(PasswordRelease? Release, string? ETag)> ReadAsync(
         IPasswordBlobs blobs, string name, CancellationToken cancellationToken)
     {
@@ -23,6 +23,7 @@ internal static class ReleaseReader
             release => release.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId, Subject), blob.ETag);
     }
 
+    /// <returns>Null if the release doesn't exist, or has no parts: it is being imported or deleted.</returns>
     public static async Task<PasswordRelease?> FindAsync(IPasswordBlobs blobs, string name, CancellationToken cancellationToken) =>
         (await ReadAsync(blobs, name, cancellationToken)).Release is { Parts.Count: > 0 } release ? release : null;
 

@@ -19,7 +19,7 @@ public interface IPasswordRanges : IDisposable
 
 /// <param name="Next">The time to pass as <c>since</c> next; some changes may be repeated.</param>
 /// <param name="Prefixes">
-/// Prefixes of the changed ranges, ascending. Null: any may have changed, because another release is served, or too many have.
+/// Prefixes of the changed ranges, ascending. Null if any may have changed, because another release is served, or too many have.
 /// </param>
 public sealed record ChangedRanges(string Release, DateTimeOffset Next, IReadOnlyList<int>? Prefixes)
 {

@@ -12,10 +12,10 @@ public sealed class PasswordOptions
     /// <summary>The max-age in seconds otherwise: a change is visible within the hour.</summary>
     public const int UnpurgedMaxAge = 3_600;
 
-    /// <summary>The back end that this process reads from; off: it serves no passwords. Null: the one that was switched to.</summary>
+    /// <summary>The back end that this process reads from; off: it serves no passwords. If null, the one that was switched to.</summary>
     public PasswordPin? Passwords { get; set; }
 
-    /// <summary>Max-age of responses in seconds; null: <see cref="PurgedMaxAge"/> or <see cref="UnpurgedMaxAge"/>.</summary>
+    /// <summary>Max-age of responses in seconds; if null, <see cref="PurgedMaxAge"/> or <see cref="UnpurgedMaxAge"/>.</summary>
     [Range(0, PurgedMaxAge)]
     [ConfigurationKeyName("PASSWORDS_MAXAGE")]
     public int? PasswordsMaxAge { get; set; }
@@ -25,7 +25,7 @@ public sealed class PasswordOptions
     [ConfigurationKeyName("PASSWORDS_CACHE")]
     public int PasswordsCache { get; set; } = 256;
 
-    /// <summary>The URL that purges caches after changes; null: no cache is purged.</summary>
+    /// <summary>The URL that purges caches after changes; if null, no cache is purged.</summary>
     [ConfigurationKeyName("PURGE_URL")]
     public string? PurgeUrl { get; set; }
 
@@ -40,7 +40,7 @@ public sealed class PasswordOptions
     [ConfigurationKeyName("PASSWORDS_REPLICAS")]
     public string? PasswordsReplicas { get; set; }
 
-    /// <summary>One of the replicas, which this process reads first; null: only its own account is read. May hold a secret.</summary>
+    /// <summary>One of the replicas, which this process reads first; if null, only its own account is read. May hold a secret.</summary>
     [ConfigurationKeyName("PASSWORDS_NEAREST")]
     public string? PasswordsNearest { get; set; }
 

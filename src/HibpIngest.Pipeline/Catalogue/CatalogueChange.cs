@@ -1,12 +1,12 @@
 namespace HibpIngest.Pipeline.Catalogue;
 
-/// <summary>A change that readers see, marked in the register first; every sweep publishes until the mark is cleared.</summary>
+/// <summary>A change that readers see, marked in the register first; sweeps publish until the mark is cleared.</summary>
 public sealed class CatalogueChange(PublishCatalogue publisher, IWorkRegister register, string mark)
 {
     public async Task<PublishedCatalogue> PublishAsync(CancellationToken cancellationToken)
     {
         var published = await publisher.WriteAsync(cancellationToken);
-        await register.ClearBehindAsync(mark, cancellationToken);
+        await register.ClearStaleMarkAsync(mark, cancellationToken);
         return published;
     }
 
@@ -43,7 +43,7 @@ public sealed class CatalogueChange(PublishCatalogue publisher, IWorkRegister re
     }
 
     /// <summary>Clears the mark without publishing, because nothing was changed.</summary>
-    public Task AbandonAsync(CancellationToken cancellationToken) => register.ClearBehindAsync(mark, cancellationToken);
+    public Task AbandonAsync(CancellationToken cancellationToken) => register.ClearStaleMarkAsync(mark, cancellationToken);
 }
 
 /// <summary>A change was made, but readers don't see it yet.</summary>

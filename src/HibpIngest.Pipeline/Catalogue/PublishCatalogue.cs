@@ -27,7 +27,7 @@ public sealed partial class PublishCatalogue(
 
     /// <summary>Marks a change, before it is made in SQL; the returned object publishes it afterwards.</summary>
     public async Task<CatalogueChange> BeginChangeAsync(CancellationToken cancellationToken) =>
-        new(this, register, await register.MarkBehindAsync(time.GetUtcNow(), cancellationToken));
+        new(this, register, await register.SetStaleMarkAsync(time.GetUtcNow(), cancellationToken));
 
     /// <summary>A change that is refused clears the mark.</summary>
     internal async Task<CatalogueChange> ChangeAsync(Func<Task> makeChange, CancellationToken cancellationToken)

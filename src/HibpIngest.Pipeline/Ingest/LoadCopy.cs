@@ -31,7 +31,7 @@ public sealed class LoadCopy(
         }
     }
 
-    /// <returns>The load's number of accounts; null: the time budget, or the plan's limit after a commit, ended it.</returns>
+    /// <returns>The load's number of accounts; null if the time budget, or the plan's limit after a commit, ended it.</returns>
     private async Task<long?> CopyAsync(
         Load load, LoadLease lease, AccountExtractor extraction, CancellationToken reading, CancellationToken limit)
     {

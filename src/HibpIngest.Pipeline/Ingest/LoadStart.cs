@@ -35,7 +35,7 @@ public sealed class LoadStart(
     public Task RefuseAsync(BlobVersion blob, CancellationToken cancellationToken) => RunAsync(blob, heldBecause: null, cancellationToken);
 
     /// <summary>Returns the load of a blob version; records it if there is none.</summary>
-    /// <param name="heldBecause">Why its mails are held regardless of its metadata; null: they aren't.</param>
+    /// <param name="heldBecause">Why its mails are held regardless of its metadata; null if they aren't.</param>
     public async Task<LoadHead> RunAsync(BlobVersion blob, string? heldBecause, CancellationToken cancellationToken)
     {
         if (await loads.FindLoadAsync(blob, cancellationToken) is { } found)

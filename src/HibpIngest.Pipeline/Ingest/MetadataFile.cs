@@ -1,7 +1,7 @@
 namespace HibpIngest.Pipeline.Ingest;
 
 /// <summary>The metadata document next to a dropped file, as far as it applies to the load's breach.</summary>
-/// <param name="Document">To be merged into the breach's metadata; null: there is none, or it names another breach.</param>
+/// <param name="Document">To be merged into the breach's metadata; null if there is none, or it names another breach.</param>
 /// <param name="OtherBreach">The other breach that the document names, if any. The document isn't applied to it: permission to drop a
 /// file doesn't include changing another breach.</param>
 internal sealed record MetadataFile(ReadOnlyMemory<byte>? Document, string? OtherBreach)

@@ -32,8 +32,8 @@ public sealed class MailComposer
     private readonly MailLinks? _links;
 
     /// <param name="from">HIBP_MAIL_FROM: an address, or <c>Name &lt;address&gt;</c>.</param>
-    /// <param name="service">Operator of the service, shown in the mails; null: unnamed.</param>
-    /// <param name="links">The links to unsubscribe; null: mails have none.</param>
+    /// <param name="service">Operator of the service, shown in the mails; null if unnamed.</param>
+    /// <param name="links">The links to unsubscribe; if null, mails have none.</param>
     /// <exception cref="BadInputException">The sender, the logo or a template is invalid, or can't be read.</exception>
     public MailComposer(string from, MailService? service = null, MailLinks? links = null)
     {

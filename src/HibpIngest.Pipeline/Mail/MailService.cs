@@ -19,7 +19,7 @@ public sealed record MailService
     /// <summary>Address, or mailto: link, for unsubscribing by mail (HIBP_UNSUBSCRIBE_MAILTO).</summary>
     public string? Unsubscribe { get; init; }
 
-    /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); null: they aren't signed.</summary>
+    /// <summary>Signs the mails (HIBP_DKIM_DOMAIN, HIBP_DKIM_SELECTOR, HIBP_DKIM_KEY); if null, they aren't signed.</summary>
     public MailSigner? Signer { get; init; }
 
     public string? UnsubscribeLink => Unsubscribe is null ? null : Unsubscribe.Contains(':') ? Unsubscribe : "mailto:" + Unsubscribe;

@@ -17,7 +17,7 @@ public sealed class MatchLoad(
     /// <summary>Maximum number of rows matched in one transaction.</summary>
     public int StepRows => mail.Value.MatchRows;
 
-    /// <returns>The new state; null: the time budget is used up, and another message must continue.</returns>
+    /// <returns>The new state; null if the time budget is used up, and another message must continue.</returns>
     public async Task<LoadState?> RunAsync(LoadLease work, CancellationToken cancellationToken)
     {
         var load = work.Load;

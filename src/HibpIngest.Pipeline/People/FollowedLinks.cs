@@ -29,7 +29,7 @@ public sealed class FollowedLinks(
         if (!known.IsVerified)
         {
             foreach (var hash in hashes)
-                await subscribers.LiftAsync(hash, cancellationToken);
+                await subscribers.DeleteSuppressionsAsync(hash, cancellationToken);
         }
         if (await requests.VerifySubscriptionAsync(command.Id, id, hashes, cancellationToken) is { } due)
             await mails.WelcomeAsync(command, due, domain, cancellationToken);

@@ -35,7 +35,7 @@ public sealed class PersonMails(
 
     /// <summary>Says that a domain's proof is missing, or has ended.</summary>
     /// <param name="id">The same for the same message.</param>
-    /// <param name="retryAfterDays">When a missing proof is checked again; null: it has ended.</param>
+    /// <param name="retryAfterDays">When a missing proof is checked again; null if it has ended.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public Task SendProofNoticeAsync(
@@ -44,7 +44,7 @@ public sealed class PersonMails(
             : PersonMail.ProofLapsed(proof, links.Domains), cancellationToken);
 
     /// <summary>Confirms a subscription, and lists the breaches that the address is in, including sensitive ones: it is verified.</summary>
-    /// <param name="domain">The domain that is subscribed to; null: the address itself.</param>
+    /// <param name="domain">The domain that is subscribed to; if null, the address itself.</param>
     /// <exception cref="BadInputException">Permanently refused.</exception>
     /// <exception cref="UnavailableException">The mail can't be sent now.</exception>
     public async Task SendWelcomeAsync(PersonCommand command, MailDue due, string? domain, CancellationToken cancellationToken) =>

@@ -60,7 +60,7 @@ internal sealed class RecoveryPlan
         var number = JournalNames.LoadOf(load.Folder).Value;
         if (load.Fault is { } fault)
             Problems.Add(fault);
-        if (number is < 1 or > DocumentLimits.Ids)
+        if (number is < 1 or > DocumentLimits.MaxId)
         {
             Problems.Add($"folder '{load.Folder}' of the journal belongs to no load: move it away");
             return;
@@ -147,7 +147,7 @@ internal sealed class RecoveryPlan
                 Hidden = newest.Document.Hidden || !isReported,
                 PublishedAt = newest.Document.BreachPublishedAt,
                 ModifiedAt = newest.Document.ModifiedAt,
-                Version = Math.Min(Math.Max(newest.Document.Version, unread), DocumentLimits.Versions),
+                Version = Math.Min(Math.Max(newest.Document.Version, unread), DocumentLimits.MaxVersion),
                 IsReported = isReported,
             };
             foreach (var load in breach)

@@ -1,10 +1,10 @@
 namespace HibpIngest.Pipeline.Removal;
 
 /// <summary>
-/// Removes a breach and the loads that it has at the start of the run. The removal is recorded in the journal and the register before the
-/// database, so that a database restored to an earlier state completes it too. The first transaction unlists the loads; once the catalogue
-/// is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the listed loads; another run, even a
-/// concurrent one, continues with those. A load that is created later has its own mark and isn't touched.
+/// Removes a breach and the loads that it has at the start of the run. The journal and the register record the removal before the database
+/// does, so that it is completed even after the database is restored to an earlier state. The first transaction unlists the loads; once the
+/// catalogue is published after that, no reader sees them, and the rest is housekeeping. Idempotency key: the loads of the first run;
+/// another run, even a concurrent one, continues with those. A load that is created later has its own mark and isn't touched.
 /// </summary>
 public sealed partial class RemoveBreach(
     IBreachDatabase database, PublishCatalogue publisher, RecordRemoval record, RemoveMarks removeMarks, ICallbackBlobs callbacks,
@@ -14,9 +14,9 @@ public sealed partial class RemoveBreach(
     private static readonly TimeSpan MaxWait = TimeSpan.FromMinutes(2);
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    /// <exception cref="NotPossibleException">There is no such breach, one of its loads is open, or a running slice doesn't
-    /// end.</exception>
-    /// <exception cref="CatalogueBehindException">Readers still see the breach; it must be run again.</exception>
+    /// <exception cref="NotPossibleException">There is no such breach, one of its loads is open, or a running slice doesn't end in
+    /// time.</exception>
+    /// <exception cref="CatalogueBehindException">Readers still see the breach; run the removal again.</exception>
     public async Task<BreachRemoval> RunAsync(string breach, IProgress<RemovalProgress>? progress, CancellationToken cancellationToken)
     {
         var recorded = await record.RunAsync(breach, cancellationToken);
@@ -27,12 +27,11 @@ public sealed partial class RemoveBreach(
         if (removed.Any(load => !recorded.Folders.ContainsKey(load.Load)))
             recorded = await record.RunAsync(name, cancellationToken);
         await WaitForSlicesAsync(name, removed, progress, cancellationToken);
-        // The marks are retired now: a backfill that starts later doesn't copy them, and a layout added later never receives them. So the
-        // layouts listed here are all that have to be cleaned.
-        var set = await database.GetLayoutsAsync(cancellationToken);
-        set.RequireKnown();
-        var entities = await removeMarks.RunAsync(removed, set.Written, progress, EndAsync, cancellationToken);
-        var left = await database.ListLoadsAsync(breach, cancellationToken);
+        // The marks are retired now: later backfills and layouts never receive them, so only the layouts listed now must be cleaned.
+        var layouts = await database.GetLayoutsAsync(cancellationToken);
+        layouts.RequireKnown();
+        var entities = await removeMarks.RunAsync(removed, layouts.Written, progress, EndAsync, cancellationToken);
+        var left = await database.ListLoadsAsync(name, cancellationToken);
         return new BreachRemoval(name, [.. removed.Select(load => load.Load)], [.. left.Select(load => load.Id)], entities);
 
         async Task EndAsync(LoadRemoval load)
@@ -52,7 +51,8 @@ public sealed partial class RemoveBreach(
         var change = await publisher.ChangeAsync(
             async () => removed = await database.BeginRemovalAsync(breach, cancellationToken), cancellationToken);
         await change.PublishAsync(
-            $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", "readers are still shown it", cancellationToken);
+            done: $"{breach} is unlisted, and 'hibp breach remove' resumes its removal", shown: "readers are still shown it",
+            cancellationToken);
         return removed;
     }
 

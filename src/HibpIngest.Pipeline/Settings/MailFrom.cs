@@ -1,6 +1,6 @@
 namespace HibpIngest.Pipeline.Settings;
 
-/// <param name="Name">Display name; null: none.</param>
+/// <param name="Name">Display name; null if there is none.</param>
 /// <param name="Address">ASCII, with one @.</param>
 public sealed record MailFrom(string? Name, string Address)
 {

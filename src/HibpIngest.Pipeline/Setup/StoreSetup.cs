@@ -22,7 +22,7 @@ public sealed class StoreSetup(
         {
             return await register.GetIdentityAsync(cancellationToken) is not null
                 && (await register.ListOpenAsync(cancellationToken)).Count == 0
-                && (await register.ListBehindAsync(cancellationToken)).Count == 0;
+                && (await register.ListStaleMarksAsync(cancellationToken)).Count == 0;
         }
         catch (StoreRefusedException)
         {

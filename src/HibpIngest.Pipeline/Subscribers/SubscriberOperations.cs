@@ -16,7 +16,7 @@ public sealed class SubscriberOperations(
             await apply.CheckKeyAsync(cancellationToken);
             var hashes = wanted.SelectMany(one => (string[])[known.HashOf(one.Email), known.HashOf(one.Email, one.Domain)]).ToHashSet();
             foreach (var hash in hashes)
-                await LiftAsync(hash, cancellationToken);
+                await DeleteSuppressionsAsync(hash, cancellationToken);
             await subscribers.LiftSuppressionsAsync(hashes, cancellationToken);
         }
         return await subscribers.ImportSubscribersAsync(wanted, keys.Suppression, cancellationToken);
@@ -29,7 +29,7 @@ public sealed class SubscriberOperations(
     }
 
     /// <summary>Changes the register only; the database is another step.</summary>
-    internal Task LiftAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(
+    internal Task DeleteSuppressionsAsync(string hash, CancellationToken cancellationToken) => register.AppendSuppressionAsync(
         new Suppression(hash, SuppressionReason.Unsubscribed, time.GetUtcNow()), lifted: true, cancellationToken);
 
     /// <param name="domains">Domains whose subscriptions are removed; empty for all subscriptions of an address.</param>

@@ -2,7 +2,7 @@ using Azure.Storage.Blobs.Specialized;
 
 namespace HibpIngest.Storage.Azure.Blobs;
 
-/// <summary>Error messages may name the blobs: their names hold only numbers and hashes, never an address.</summary>
+/// <summary>Error messages may contain the names of blobs, which consist of numbers and hashes, never of an address.</summary>
 internal sealed class JournalBlobs(BlobContainerClient container) : IJournalBlobs
 {
     public Task CreateAsync(CancellationToken cancellationToken) => container.CreateIfMissingAsync(cancellationToken);

@@ -44,7 +44,7 @@ internal static class ODataError
 
 /// <summary>The result of an entity group transaction. All of it is applied or nothing, so only the first failed part counts.</summary>
 /// <param name="FailedStatus">Status of the first failed part; 0: none.</param>
-/// <param name="FailedIndex">The failed operation's index (0-based); null: the service doesn't name it.</param>
+/// <param name="FailedIndex">The failed operation's index (0-based); null if the service doesn't name it.</param>
 internal readonly record struct TransactionResponse(int Succeeded, int FailedStatus, string Code, int? FailedIndex)
 {
     public static TransactionResponse Parse(ReadOnlySpan<byte> body)

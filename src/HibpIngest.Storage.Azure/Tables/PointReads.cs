@@ -15,7 +15,7 @@ internal sealed class PointReads(
     private readonly string _endpoint = connection.Tables.AbsoluteUri.TrimEnd('/');
     private readonly ReadToken? _token = credential is null ? null : new ReadToken(credential, options.TimeProvider);
 
-    /// <returns>The marks, ascending, and none if the entity doesn't exist; null: ask the library.</returns>
+    /// <returns>The marks, ascending, and none if the entity doesn't exist; null if the library must be asked.</returns>
     public async Task<IReadOnlyList<int>?> TryReadAsync(
         string table, string partitionKey, string rowKey, CancellationToken cancellationToken)
     {

@@ -160,7 +160,7 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
     private static LoadId? LoadOf(TableEntity open) =>
         long.TryParse(open.RowKey, NumberStyles.None, CultureInfo.InvariantCulture, out var load) ? new(load) : null;
 
-    public async Task<string> MarkBehindAsync(DateTimeOffset now, CancellationToken cancellationToken)
+    public async Task<string> SetStaleMarkAsync(DateTimeOffset now, CancellationToken cancellationToken)
     {
         var mark = Guid.NewGuid().ToString("N");
         await table.PutAsync(
@@ -170,12 +170,12 @@ internal sealed partial class StoreRegister(StorageTable table, TimeProvider tim
     }
 
     // A row without a readable time counts as old.
-    public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListBehindAsync(CancellationToken cancellationToken) =>
+    public async Task<IReadOnlyList<(string Mark, DateTimeOffset SetAt)>> ListStaleMarksAsync(CancellationToken cancellationToken) =>
         await QueryAsync(CataloguePartition, "listing of the catalogue's marks", cancellationToken)
             .Select(entity => (Mark: entity.RowKey, SetAt: TableText.TimeOf(entity, SetAt) ?? DateTimeOffset.MinValue))
             .OrderBy(mark => mark.SetAt).ToListAsync(cancellationToken);
 
-    public Task ClearBehindAsync(string mark, CancellationToken cancellationToken) =>
+    public Task ClearStaleMarkAsync(string mark, CancellationToken cancellationToken) =>
         table.DeleteAsync(CataloguePartition, mark, ETag.All, "clearing of the catalogue's mark", cancellationToken);
 
     public async Task<bool> HasReceiptAsync(BlobVersion blob, CancellationToken cancellationToken) =>

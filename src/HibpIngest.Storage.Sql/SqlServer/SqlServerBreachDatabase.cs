@@ -120,7 +120,7 @@ public sealed partial class SqlServerBreachDatabase : SqlBreachDatabase
     private protected override string Limit(string query, string limit = "@limit") => $"SELECT TOP ({limit}) {query}";
 
     /// <param name="copy">Keeps its connection between batches, because taking one from the pool resets what the server has cached of the
-    /// tables. Null: any connection.</param>
+    /// tables. If null, any connection.</param>
     private Task<T> WriteWithCommitCheckAsync<T>(
         Func<SqlServerSession, bool, Task<T>> work, BatchCopy? copy, TimeSpan timeout, CancellationToken cancellationToken)
     {

@@ -56,7 +56,8 @@ public sealed partial class SqliteBreachDatabase
                 if (changed == 0)
                     throw new LoadLostException(load);
                 var mark = await session.NumberAsync("SELECT mark FROM dbo.loads WHERE id = @load", OfLoad(load));
-                await RaiseHighestAsync(session, new StoreIds(0, (int)mark!.Value));
+                // Before the rows, unlike on SQL Server: SQLite has one writer at a time, which nothing delays.
+                await RaiseHighestAsync(session, new StoreIds(Load: 0, Mark: (int)mark!.Value));
                 var slices = await InsertSlicesAsync(session, load, batch, order.SliceRows);
                 InsertRows((SqliteSession)session, load, batch, cancellationToken);
                 // The lease is counted from here, not from the transaction's start: the copy may have taken longer than the lease.

@@ -92,9 +92,9 @@ internal sealed class AccessRig : IDisposable
         await LogAsync(process, records);
     }
 
-    public SweepAccess NewSweep(
+    public SweepAccessLog NewSweep(
         TimeSpan? keptFor = null, IAccessBlobs? blobs = null, IMessageQueue? queue = null, TimeProvider? time = null) =>
-        new(blobs ?? Account.AccessLog, new OneQueue(queue ?? Queue), keptFor, time ?? Clock, Said.For<SweepAccess>());
+        new(blobs ?? Account.AccessLog, new OneQueue(queue ?? Queue), keptFor, time ?? Clock, Said.For<SweepAccessLog>());
 
     public RollUpAccess NewRollUp(IAccessBlobs? blobs = null, IUsageTable? usage = null) =>
         new(blobs ?? Account.AccessLog, usage ?? Account.Usage, NullLogger<RollUpAccess>.Instance);

@@ -61,7 +61,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
         // A blob restored as another blob type, to which nothing can be appended.
         var container = new BlobContainerClient(rig.Connection, IAccessBlobs.Container);
         await container.GetBlobClient("2020010100/restored-00001.log").UploadAsync(new BinaryData("x"));
-        rig.Clock.Advance(SweepAccess.GoneAfter);
+        rig.Clock.Advance(SweepAccessLog.GoneAfter);
         await rig.LogAndEndAsync(100);
         Assert.Single(await rig.SweepAndCountAsync());
         await rig.AssertCountedAsync();
@@ -120,7 +120,7 @@ public sealed class RollUpTests(ITestOutputHelper output)
             var blob = Assert.Single(await rig.BlobsAsync());
             var over = AccessBlobName.HourOf(blob.Name)!.Value.AddHours(1);
             // Not before its hour ended that long ago.
-            rig.Clock.Advance(over + SweepAccess.GoneAfter - rig.Clock.GetUtcNow() - TimeSpan.FromMinutes(1));
+            rig.Clock.Advance(over + SweepAccessLog.GoneAfter - rig.Clock.GetUtcNow() - TimeSpan.FromMinutes(1));
             Assert.Empty(await rig.SweepAndCountAsync());
             Assert.Equal(AccessBlobState.Open, Assert.Single(await rig.BlobsAsync()).State);
             rig.Clock.Advance(TimeSpan.FromMinutes(2));
@@ -229,11 +229,11 @@ public sealed class RollUpTests(ITestOutputHelper output)
         await rig.LogAndEndAsync(10);
         await SweepAndLoseAsync(1);
         await SweepAndLoseAsync(0);
-        rig.Clock.Advance(SweepAccess.SendAgainAfter);
+        rig.Clock.Advance(SweepAccessLog.SendAgainAfter);
         await SweepAndLoseAsync(1);
         rig.Clock.Advance(TimeSpan.FromDays(3));
         await SweepAndLoseAsync(1);
-        rig.Clock.Advance(SweepAccess.LateAfter - TimeSpan.FromMinutes(1));
+        rig.Clock.Advance(SweepAccessLog.LateAfter - TimeSpan.FromMinutes(1));
         await SweepAndLoseAsync(0);
         rig.Clock.Advance(TimeSpan.FromMinutes(2));
         Assert.Single(await rig.SweepAndCountAsync());

@@ -47,7 +47,7 @@ public sealed class CatalogueTests
             ids.Breaches.Select(breach => (breach.Name, string.Join(',', breach.Marks))));
         Assert.Equal(BreachFlags.Verified | BreachFlags.Sensitive, ids.Breaches[1].Flags);
         Assert.Equal((await rig.Context.Database.ReadCatalogueAsync(None)).Version, ids.Version);
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
     }
 
     [Fact]
@@ -81,7 +81,7 @@ public sealed class CatalogueTests
         await catalogue.AssertShowsAsync("assigned", "Bold", "Renamed");
         await rig.Context.Get<RemoveBreach>().RunAsync("bold", null, None);
         await catalogue.AssertShowsAsync("removed", "Renamed");
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
     }
 
     [Fact]
@@ -93,7 +93,7 @@ public sealed class CatalogueTests
         await Assert.ThrowsAsync<BadInputException>(
             () => rig.Context.Get<BreachOperations>().DescribeAsync("Adobe", "{"u8.ToArray(), None));
         await Assert.ThrowsAsync<NotPossibleException>(() => rig.Context.Get<RemoveBreach>().RunAsync("Bold", null, None));
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
     }
 
     [Theory]
@@ -123,10 +123,10 @@ public sealed class CatalogueTests
         }
         Assert.True(calls > 8, $"{calls} calls");
         // After a while their owners count as dead.
-        Assert.NotEmpty(await rig.Context.Register.ListBehindAsync(None));
-        clock.Advance(SweepCatalogue.OldestMark);
+        Assert.NotEmpty(await rig.Context.Register.ListStaleMarksAsync(None));
+        clock.Advance(SweepCatalogue.MaxMarkAge);
         await rig.Context.SweepAsync();
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
     }
 
     [Fact]
@@ -134,7 +134,7 @@ public sealed class CatalogueTests
     {
         var clock = new TestClock();
         await using var rig = await PipelineRig.StartAsync(time: clock);
-        await rig.Context.Register.MarkBehindAsync(clock.GetUtcNow(), None);
+        await rig.Context.Register.SetStaleMarkAsync(clock.GetUtcNow(), None);
         var (minute, published) = (0, new List<int>());
         var watched = new HookedPorts((_, method) =>
         {
@@ -151,7 +151,7 @@ public sealed class CatalogueTests
         // The age doubles each time, apart from the seconds that the test takes; in the end the mark is cleared.
         Assert.InRange(published.Count, 7, 10);
         Assert.Equal((1, 120), (published[0], published[^1]));
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
     }
 
     [Fact]
@@ -159,7 +159,7 @@ public sealed class CatalogueTests
     {
         await using var rig = await PipelineRig.StartAsync();
         Assert.True(await rig.Context.Get<StoreSetup>().IsAtRestAsync(None));
-        await rig.Context.Register.MarkBehindAsync(DateTimeOffset.UnixEpoch, None);
+        await rig.Context.Register.SetStaleMarkAsync(DateTimeOffset.UnixEpoch, None);
         Assert.False(await rig.Context.Get<StoreSetup>().IsAtRestAsync(None));
     }
 
@@ -205,7 +205,7 @@ public sealed class CatalogueTests
             if (calls < at)
                 break;
             await catalogue.AssertShowsAsync($"overtaken before call {at}", "Adobe");
-            Assert.Empty(await rig.Context.Register.ListBehindAsync(None));
+            Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
         }
     }
 
@@ -236,7 +236,7 @@ public sealed class CatalogueTests
         await Assert.ThrowsAsync<CatalogueBehindException>(() => down.Get<RemoveBreach>().RunAsync("Adobe", null, None));
         Assert.Equal(3, (await rig.TableAsync()).Count); // no account is changed while readers see the breach
         await down.SweepAsync();
-        Assert.Equal(3, (await rig.Context.Register.ListBehindAsync(None)).Count);
+        Assert.Equal(3, (await rig.Context.Register.ListStaleMarksAsync(None)).Count);
 
         await rig.Context.SweepAsync();
         await catalogue.AssertShowsAsync("up again", "Bold");

@@ -59,7 +59,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.Equal(3, load.Checkpoint.Rejected.Duplicates);
         Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);
         Assert.Empty(await rig.Context.Register.ListOpenAsync(CancellationToken.None));
-        Assert.Empty(await rig.Context.Register.ListBehindAsync(CancellationToken.None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(CancellationToken.None));
         Assert.True(load.IsJournaled, where);
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
         Assert.True(PipelineRig.Expected(0, 12).Order().SequenceEqual(logged.Accounts.Order()), where);
@@ -70,5 +70,5 @@ public sealed class CrashTests(ITestOutputHelper output)
 
     private static async Task<bool> IsOpenAsync(PipelineRig rig) =>
         (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(CancellationToken.None)).Count > 0
-        || (await rig.Context.Register.ListBehindAsync(CancellationToken.None)).Count > 0;
+        || (await rig.Context.Register.ListStaleMarksAsync(CancellationToken.None)).Count > 0;
 }

@@ -153,15 +153,15 @@ public abstract class StoreRegisterContract
     public async Task Each_catalogue_writer_has_its_own_behind_mark()
     {
         var register = await NewRegisterAsync();
-        Assert.Empty(await register.ListBehindAsync(None));
+        Assert.Empty(await register.ListStaleMarksAsync(None));
         var noon = new DateTimeOffset(2026, 1, 2, 12, 0, 0, TimeSpan.Zero);
-        var late = await register.MarkBehindAsync(noon, None);
-        var early = await register.MarkBehindAsync(noon.AddSeconds(-1), None);
-        Assert.Equal([(early, noon.AddSeconds(-1)), (late, noon)], await register.ListBehindAsync(None));
+        var late = await register.SetStaleMarkAsync(noon, None);
+        var early = await register.SetStaleMarkAsync(noon.AddSeconds(-1), None);
+        Assert.Equal([(early, noon.AddSeconds(-1)), (late, noon)], await register.ListStaleMarksAsync(None));
 
-        await register.ClearBehindAsync(early, None);
-        await register.ClearBehindAsync(early, None);
-        Assert.Equal([(late, noon)], await register.ListBehindAsync(None));
+        await register.ClearStaleMarkAsync(early, None);
+        await register.ClearStaleMarkAsync(early, None);
+        Assert.Equal([(late, noon)], await register.ListStaleMarksAsync(None));
         Assert.Empty(await register.ListOpenAsync(None));
     }
 

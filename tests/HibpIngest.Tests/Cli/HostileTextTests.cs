@@ -103,7 +103,7 @@ public sealed class HostileTextTests
         DoctorCommand.Show(screen, [new DoctorLine("blobs", "broken", hostile, hostile)]);
         var host = new Heartbeat("aa", hostile, 1, hostile, hostile, Now, Now, []);
         screen.Show(StatusView.Create(
-            new StatusPicture(
+            new StatusSnapshot(
                 [], [new QueueDocument(hostile, 7, 1)], [host, host with { Host = "bb", Version = "2" }],
                 [new HeldWork(new(3), hostile, 49, "cc-1", Now)], [new BreachBlob(new BlobVersion(hostile, "1"), 5, Now)]),
             Now, mailsPerSecond: 10, showsJournal: true, _ => true));

@@ -100,7 +100,7 @@ public sealed class HostsViewTests
             HostsView.Unserved(queues, [withoutCalls, Dead with { Roles = Heartbeat.Everything }], Now));
         Assert.Empty(HostsView.Unserved([.. queues.Select(queue => queue with { Messages = 0 })], [], Now));
 
-        var text = StatusSamples.TextOf(new StatusPicture([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now);
+        var text = StatusSamples.TextOf(new StatusSnapshot([], [new QueueDocument(QueueNames.Calls, 3, 0)], [withoutCalls], [], []), Now);
         Assert.Contains("3 messages wait for a host with the role 'call'", text, StringComparison.Ordinal);
     }
 

@@ -60,7 +60,7 @@ public sealed class JsonDocumentsTests
     public void Load_without_elapsed_time_has_zero_rows_per_second()
     {
         var load = StatusSamples.NewLoad(1, HibpIngest.Breaches.LoadState.Ingesting, DateTimeOffset.UnixEpoch) with { LastPosition = 5 };
-        var document = Shown.Of(new StatusPicture([load], [], [], [], []), DateTimeOffset.UnixEpoch, mailsPerSecond: 10);
+        var document = Shown.Of(new StatusSnapshot([load], [], [], [], []), DateTimeOffset.UnixEpoch, mailsPerSecond: 10);
         Assert.Contains("\"rowsPerSecond\": 0", JsonSerializer.Serialize(document, Shown.Options), StringComparison.Ordinal);
     }
 }

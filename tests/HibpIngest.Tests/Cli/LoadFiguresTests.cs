@@ -125,7 +125,7 @@ public sealed class LoadFiguresTests
         var failed = load with { State = LoadState.Failed, Slices = new SliceCounts(0, 0, 499, 1), Error = "slice 3: no" };
         Assert.Equal(1, LoadFigures.Of(failed, null, run.Ended, 10).Searchable);
         Assert.DoesNotContain("failed", LoadFigures.Line(failed), StringComparison.Ordinal);
-        var text = StatusSamples.TextOf(new StatusPicture([failed], [], [], [], []), run.Ended);
+        var text = StatusSamples.TextOf(new StatusSnapshot([failed], [], [], [], []), run.Ended);
         Assert.DoesNotContain("load 1 of Adobe failed", text, StringComparison.Ordinal);
         Assert.Contains("load 1 of Adobe is published; writing slices of it again failed", text, StringComparison.Ordinal);
         Assert.Contains("100%", text, StringComparison.Ordinal);

@@ -105,9 +105,9 @@ public sealed class PipelineSettingsTests
     [Fact]
     public void Further_storage_accounts_are_ordered_and_a_gap_is_refused()
     {
-        Assert.Empty(Read().FurtherStorage);
+        Assert.Empty(Read().AdditionalStorage);
         var settings = Read(("HIBP_STORAGE", "one"), ("HIBP_STORAGE_3", "three"), ("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_33", "much"));
-        Assert.Equal(["two", "three"], settings.FurtherStorage);
+        Assert.Equal(["two", "three"], settings.AdditionalStorage);
         Assert.Equal(["HIBP_STORAGE_33"], settings.UnknownVariables);
         Assert.DoesNotContain("three", settings.Describe(), StringComparison.Ordinal);
         var missing = Assert.Throws<WrongSettingsException>(() => Read(("HIBP_STORAGE_2", "two"), ("HIBP_STORAGE_4", "four")));

@@ -45,7 +45,7 @@ public sealed class RemovalViewTests
     {
         var remover = new Heartbeat("aa", "web-1", 4711, "removal of Adobe", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
         var load = StatusSamples.NewLoad(7, LoadState.Done, Now.AddDays(-3)) with { FinishedAt = Now.AddDays(-3), Removing = true };
-        var picture = new StatusPicture([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [new(7)], 0.386)] };
+        var picture = new StatusSnapshot([load], [], [remover], [], []) { Removals = [new OpenRemoval("Adobe", [new(7)], 0.386)] };
         var text = StatusSamples.TextOf(picture, Now);
         Assert.Contains(
             "Adobe is being removed by web-1, process 4711: 38% of the accounts of 1 load removed", text, StringComparison.Ordinal);

@@ -44,7 +44,7 @@ public sealed class ScreensTests
     {
         ["status"] = screen => screen.Show(StatusView.Create(Busy(), Now, mailsPerSecond: 10, showsJournal: true, _ => true, left: 12)),
         ["status-empty"] = screen =>
-            screen.Show(StatusView.Create(new StatusPicture([], [], [], [], []), Now, mailsPerSecond: 10, showsJournal: true, _ => true)),
+            screen.Show(StatusView.Create(new StatusSnapshot([], [], [], [], []), Now, mailsPerSecond: 10, showsJournal: true, _ => true)),
         ["progress"] = screen =>
         {
             foreach (var load in Busy().Loads)
@@ -165,7 +165,7 @@ public sealed class ScreensTests
     }
 
     /// <summary>Returns a picture with every state of loads, queues and hosts.</summary>
-    private static StatusPicture Busy() => new(
+    private static StatusSnapshot Busy() => new(
         [
             Finished(),
             Of(2, "Fabrikam", LoadState.Failed) with

@@ -18,7 +18,7 @@ internal static class StatusSamples
     };
 
     /// <summary>Returns the text of 'hibp status'.</summary>
-    public static string TextOf(StatusPicture picture, DateTimeOffset now)
+    public static string TextOf(StatusSnapshot picture, DateTimeOffset now)
     {
         var text = new StringWriter();
         Screen.Create(text).Write(StatusView.Create(picture, now, mailsPerSecond: 10, showsJournal: true, _ => true));

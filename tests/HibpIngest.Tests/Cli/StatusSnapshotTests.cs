@@ -2,7 +2,7 @@ using HibpIngest.Cli.Output;
 
 namespace HibpIngest.Tests.Cli;
 
-public sealed class StatusPictureTests
+public sealed class StatusSnapshotTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 5, 6, 7, TimeSpan.Zero);
 
@@ -17,7 +17,7 @@ public sealed class StatusPictureTests
             Ended(6, LoadState.Done, TimeSpan.FromDays(2)) with { Calls = new CallProgress(true, 3, 2, 1, 0, null, null) },
             Ended(7, LoadState.Done, TimeSpan.FromDays(3)), Ended(8, LoadState.Failed, TimeSpan.FromDays(4)),
         ];
-        var picture = new StatusPicture(loads, [], [], [], []);
+        var picture = new StatusSnapshot(loads, [], [], [], []);
         Assert.Equal([3, 4, 5, 6, 8], picture.Recent(Now, newest: 1).Loads.Select(load => load.Id.Value));
         Assert.Equal([3, 4, 5, 6, 7, 8], picture.Recent(Now, newest: 2).Loads.Select(load => load.Id.Value));
         Assert.Equal(loads, picture.Recent(Now, newest: 8).Loads);

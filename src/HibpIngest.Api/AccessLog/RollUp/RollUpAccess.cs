@@ -4,7 +4,7 @@ namespace HibpIngest.Api.AccessLog.RollUp;
 
 /// <summary>
 /// Counts the records of a sealed blob by hour, route, status and key. The rows are keyed by the blob and computed from it alone, so a
-/// redelivery writes the same rows again, or finds the blob counted and does nothing. <see cref="SweepAccess"/> sends lost messages again.
+/// redelivery writes the same rows again, or finds the blob counted and does nothing. <see cref="SweepAccessLog"/> resends lost messages.
 /// </summary>
 /// <param name="log">Receives blob names and counts only.</param>
 public sealed partial class RollUpAccess(IAccessBlobs blobs, IUsageTable usage, ILogger<RollUpAccess> log)

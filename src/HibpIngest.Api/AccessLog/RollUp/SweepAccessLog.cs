@@ -6,8 +6,8 @@ namespace HibpIngest.Api.AccessLog.RollUp;
 /// </summary>
 /// <param name="keptFor">Time for which a counted blob is kept; null to keep it forever.</param>
 /// <param name="log">Receives blob names and counts only.</param>
-public sealed partial class SweepAccess(
-    IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccess> log)
+public sealed partial class SweepAccessLog(
+    IAccessBlobs blobs, IMessageQueues queues, TimeSpan? keptFor, TimeProvider time, ILogger<SweepAccessLog> log)
 {
     /// <summary>
     /// Minimum pause before a blob's message is sent again. The pause is the time from the end of the blob's hour to the previous message,

@@ -263,7 +263,7 @@ public sealed partial class CompleteImport(
 
     [LoggerMessage(
         EventIds.CompleteImportTooSmall, LogLevel.Warning,
-        "release {Release}: not served: {Reason}; if that is intended, run: hibp passwords switch pack --release {Release}")]
+        "release {Release}: not served ({Reason}); to serve it anyway, run: hibp passwords switch pack --release {Release}")]
     private partial void LogTooSmall(string release, string reason);
 
     [LoggerMessage(EventIds.CompleteImportReplicaBehind, LogLevel.Warning, "replica {Replica}: release {Release} not served: {Reason}")]

@@ -33,10 +33,10 @@ public sealed record ImportPlan
     /// <summary>Offset of each group in the file, followed by the file's length.</summary>
     public required IReadOnlyList<long> Offsets { get; init; }
 
-    /// <summary>Why the import was abandoned. Null: it was not, or its file was replaced or deleted.</summary>
+    /// <summary>Why the import was abandoned. Null if it was not, or its file was replaced or deleted.</summary>
     public string? Reason { get; init; }
 
-    /// <summary>The release that already has the same hashes; null: there was none.</summary>
+    /// <summary>The release that already has the same hashes; null if there was none.</summary>
     public string? AlreadyIn { get; init; }
 
     [JsonIgnore]
