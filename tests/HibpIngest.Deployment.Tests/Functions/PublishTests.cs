@@ -3,7 +3,6 @@ using System.Text.Json.Nodes;
 using System.Xml.Linq;
 using HibpIngest.Api.Endpoints;
 using HibpIngest.Api.Settings;
-using HibpIngest.Deployment.Tests.Infra;
 using HibpIngest.Hosting.Telemetry;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
@@ -30,7 +29,7 @@ public sealed class PublishTests
         Assert.Contains(names, name => name.StartsWith(".azurefunctions/", StringComparison.Ordinal));
         Assert.Contains(isApi ? "HibpIngest.Functions.Api.dll" : "HibpIngest.Functions.dll", names);
         Assert.DoesNotContain(names, name => Path.GetFileName(name).StartsWith("local.settings", StringComparison.Ordinal));
-        Assert.Equal(InfraFiles.Read(host), await File.ReadAllTextAsync(Path.Combine(app.Folder, "host.json")));
+        Assert.Equal(DocumentFiles.Read(host), await File.ReadAllTextAsync(Path.Combine(app.Folder, "host.json")));
         var metadata = JsonNode.Parse(await File.ReadAllTextAsync(Path.Combine(app.Folder, "functions.metadata")))!.AsArray();
         Assert.Equal(
             functions.Keys.Order(StringComparer.Ordinal),
@@ -42,8 +41,7 @@ public sealed class PublishTests
 
     [Fact]
     public void Published_apps_are_compiled_ahead_of_time() =>
-        Assert.Equal(
-            "true", XDocument.Load(RepositoryFile.Path("src/FunctionsApp.props")).Descendants("PublishReadyToRun").Single().Value);
+        Assert.Equal("true", XDocument.Load(RepositoryFile.Path("src/FunctionsApp.props")).Descendants("PublishReadyToRun").Single().Value);
 
     [Fact]
     public async Task Host_json_has_the_settings_that_the_pipeline_relies_on()
@@ -79,7 +77,7 @@ public sealed class PublishTests
     public void Example_settings_have_every_option_with_its_default_and_are_documented()
     {
         var documents = DocumentFiles.ReadAll();
-        var values = JsonNode.Parse(File.ReadAllText(RepositoryFile.Path("local.settings.example.json")))!["Values"]!.AsObject()
+        var values = JsonNode.Parse(DocumentFiles.Read("local.settings.example.json"))!["Values"]!.AsObject()
             .ToDictionary(value => value.Key, value => (string)value.Value!);
         Assert.All(values.Keys, name => Assert.Contains(name, documents, StringComparison.Ordinal));
         var settings = FunctionsAppSettings.ReadPipeline(values);

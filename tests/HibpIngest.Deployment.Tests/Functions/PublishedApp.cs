@@ -32,12 +32,8 @@ internal sealed class PublishedApp
         var app = new PublishedApp(Path.Combine(folder, "app"), Path.Combine(folder, "app.zip"));
         // As docs/deploying.md says, but without compiling some 70 assemblies ahead of time, which takes most of a publish and changes no
         // file's name.
-        var (exitCode, output, error) = await InfraFiles.RunAsync(
-            "dotnet",
-            [
-                "publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}",
-                "-p:PublishReadyToRun=false",
-            ]);
-        return exitCode == 0 ? app : throw new InvalidOperationException($"dotnet publish failed: {output}{error}");
+        string[] arguments = ["publish", $"src/{project}", "-c", "Release", "-o", app.Folder, $"-p:PackageFile={app.Package}"];
+        (await InfraFiles.RunAsync("dotnet", [.. arguments, "-p:PublishReadyToRun=false"])).Succeeded();
+        return app;
     }
 }

@@ -27,8 +27,7 @@ internal static class BicepFiles
     private static readonly Lazy<Task<Compiled>> All = new(CompileAsync);
 
     /// <summary>True if the compiler runs here: its package is for Linux on x64.</summary>
-    public static bool CanCompile =>
-        OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture == Architecture.X64;
+    public static bool CanCompile => OperatingSystem.IsLinux() && RuntimeInformation.ProcessArchitecture == Architecture.X64;
 
     /// <summary>Returns the compiler's output, which is empty without errors and warnings, and its result for each file.</summary>
     public static Task<Compiled> CompiledAsync() => All.Value;
@@ -75,7 +74,7 @@ internal static class BicepFiles
             {
                 var target = Path.Combine(copy, Path.GetRelativePath("infra", file));
                 Directory.CreateDirectory(Path.GetDirectoryName(target)!);
-                File.Copy(Path.Combine(InfraFiles.Root, file), target);
+                File.Copy(Path.Combine(DocumentFiles.Root, file), target);
             }
         }
 

@@ -19,7 +19,7 @@ using Microsoft.Azure.Functions.Worker;
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>Tests that names used by infra, host.json and the code are the same in all of them; the code decides.</summary>
-public sealed partial class NameTests
+public sealed class NameTests
 {
     /// <summary>
     /// The host's queue for blobs that failed five times
@@ -133,8 +133,7 @@ public sealed partial class NameTests
             ("Sweep", "0 * * * * *"), Assert.Single(AppFunctions.Of<TimerTriggerAttribute>(trigger => trigger.Schedule)) is var timer
             ? (timer.Key, timer.Value) : default);
         var health = Assert.IsType<HttpTriggerAttribute>(AppFunctions.Pipeline["Health"]);
-        Assert.Equal(
-            ("health", AuthorizationLevel.Anonymous, "get"), (health.Route, health.AuthLevel, Assert.Single(health.Methods!)));
+        Assert.Equal(("health", AuthorizationLevel.Anonymous, "get"), (health.Route, health.AuthLevel, Assert.Single(health.Methods!)));
         var web = Assert.IsType<HttpTriggerAttribute>(Assert.Single(AppFunctions.Api).Value);
         Assert.Equal(("{*path}", AuthorizationLevel.Anonymous), (web.Route, web.AuthLevel));
         Assert.Equal(["delete", "get", "head", "options", "post", "put"], web.Methods!.Order(StringComparer.Ordinal));
@@ -145,8 +144,9 @@ public sealed partial class NameTests
     {
         var events = await BicepFiles.TemplateAsync("infra/events.bicep");
         var variables = events.GetProperty("variables");
-        var text = Variables().Replace(
-            events.GetProperty("resources").GetRawText(), name => variables.GetProperty(name.Groups["name"].Value).GetString()!);
+        var text = variables.EnumerateObject().Aggregate(
+            events.GetProperty("resources").GetRawText(),
+            (text, variable) => text.Replace($"variables('{variable.Name}')", $"{variable.Value}", StringComparison.Ordinal));
         var made = JsonDocument.Parse(text).RootElement.EnumerateArray()
             .ToDictionary(one => one.GetProperty("name").GetString()!.Split('\'')[^2], Properties);
         Assert.Equal(Blobs.Count, made.Count);
@@ -175,8 +175,7 @@ public sealed partial class NameTests
         // An ingest must end by itself before the host ends it.
         var cutOff = TimeSpan.Parse(HostJson().GetProperty("functionTimeout").GetString()!, CultureInfo.InvariantCulture);
         var ingest = read.Get<IngestOptions>();
-        Assert.True(
-            ingest.TimeBudget > TimeSpan.Zero && ingest.PlanLimit < cutOff, $"{ingest.TimeBudget}, {ingest.PlanLimit}, {cutOff}");
+        Assert.True(ingest.TimeBudget > TimeSpan.Zero && ingest.PlanLimit < cutOff, $"{ingest.TimeBudget}, {ingest.PlanLimit}, {cutOff}");
 
         // The host's connection and the triggers', by identity. A blob trigger needs the queue service too, for
         // poison blobs
@@ -218,7 +217,7 @@ public sealed partial class NameTests
             AppFunctions.Of<QueueTriggerAttribute>(trigger => trigger.Connection!).Concat(
                 AppFunctions.Of<BlobTriggerAttribute>(trigger => trigger.Connection!)),
             trigger => Assert.Equal((trigger.Key, FunctionsAppSettings.BreachStorage), (trigger.Key, trigger.Value)));
-        using var example = JsonDocument.Parse(InfraFiles.Read("local.settings.example.json"));
+        using var example = JsonDocument.Parse(DocumentFiles.Read("local.settings.example.json"));
         var values = example.RootElement.GetProperty("Values");
         foreach (var name in new[] { "AzureWebJobsStorage", FunctionsAppSettings.BreachStorage })
             Assert.Equal("UseDevelopmentStorage=true", values.GetProperty(name).GetString());
@@ -252,9 +251,8 @@ public sealed partial class NameTests
             var memory = Scaling(await BicepFiles.SiteAsync(size, "app")).GetProperty("instanceMemoryMB").GetInt32();
             Assert.Equal((size, $"{caps[memory]}"), (size, await BicepFiles.SettingAsync(size, "app", "HIBP_DEDUPECAP")));
         }
-        var own = DedupeCaps().Matches(InfraFiles.Read(Scale)).Select(match => $"{match.Groups["memory"]}: {match.Groups["cap"]}");
-        Assert.Equal(caps.Select(one => $"{one.Key}: {one.Value}"), own);
-        Assert.Contains("HIBP_DEDUPECAP=", InfraFiles.Read(Scale), StringComparison.Ordinal);
+        Assert.Equal(caps.Select(one => $"{one.Key}) echo {one.Value}"), Patterns.Find(DocumentFiles.Read(Scale), @"\b\d+\) echo \d{7,}"));
+        Assert.Contains("HIBP_DEDUPECAP=", DocumentFiles.Read(Scale), StringComparison.Ordinal);
     }
 
     [CompiledFact]
@@ -299,19 +297,19 @@ public sealed partial class NameTests
         var parameters = main.GetProperty("parameters").EnumerateObject().Select(parameter => parameter.Name).ToHashSet();
         foreach (var script in new[] { Deploy, Scale })
         {
-            var text = InfraFiles.Read(script);
-            var asked = Asked().Matches(text).Select(match => match.Groups["name"].Value).ToList();
+            var text = DocumentFiles.Read(script);
+            var asked = Patterns.Find(text, @"\$\(output (?<found>\w+)\)|outputs\.(?<found>\w+)\b").ToList();
             Assert.True(asked.Count >= 3, script);
             Assert.All(asked, name => Assert.True(outputs.Contains(name), $"{script}: main.bicep has no output {name}"));
             Assert.All(
-                Parameters().Matches(text).Select(match => match.Groups["name"].Value), name => Assert.True(
-                    parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
+                Patterns.Find(text, @"parameters\.(?<found>\w+)"),
+                name => Assert.True(parameters.Contains(name), $"{script}: main.bicep has no parameter {name}"));
         }
         var events = (await BicepFiles.TemplateAsync("infra/events.bicep")).GetProperty("parameters").EnumerateObject();
-        var lines = InfraFiles.Read(Deploy).Split("events.bicep", 2)[1].Split('\n');
+        var lines = DocumentFiles.Read(Deploy).Split("events.bicep", 2)[1].Split('\n');
         Assert.Equal(
             events.Select(parameter => parameter.Name).Order(StringComparer.Ordinal),
-            Given().Matches(lines[0] + lines[1]).Select(match => match.Groups["name"].Value).Order(StringComparer.Ordinal));
+            Patterns.Find(lines[0] + lines[1], @"""(?<found>\w+)=\$").Order(StringComparer.Ordinal));
     }
 
     [Fact]
@@ -319,21 +317,21 @@ public sealed partial class NameTests
     {
         foreach (var size in InfraFiles.List(".bicepparam"))
         {
-            var names = FromEnvironment().Matches(InfraFiles.Read(size)).Select(match => match.Groups["name"].Value).ToList();
+            var names = Patterns.Find(DocumentFiles.Read(size), @"readEnvironmentVariable\('(?<found>\w+)'").ToList();
             Assert.NotEmpty(names);
-            Assert.All(names, name => Assert.Contains(name, InfraFiles.Read(Deploy), StringComparison.Ordinal));
+            Assert.All(names, name => Assert.Contains(name, DocumentFiles.Read(Deploy), StringComparison.Ordinal));
         }
     }
 
     [Fact]
     public void Database_role_and_grant_script_variables_are_the_same_everywhere()
     {
-        var grant = InfraFiles.Read("infra/sql/grant.sql");
-        foreach (var variable in SqlVariable().Matches(grant).Select(match => match.Groups["name"].Value).Distinct())
-            Assert.Contains($"\"{variable}=", InfraFiles.Read(Deploy), StringComparison.Ordinal);
-        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Storage.Sql", "SqlServer", "Schema"), "*.sql")
+        var grant = DocumentFiles.Read("infra/sql/grant.sql");
+        foreach (var variable in Patterns.Find(grant, @"\$\((?<found>\w+)\)").Distinct())
+            Assert.Contains($"\"{variable}=", DocumentFiles.Read(Deploy), StringComparison.Ordinal);
+        var schema = Directory.GetFiles(Path.Combine(DocumentFiles.Root, "src", "HibpIngest.Storage.Sql", "SqlServer", "Schema"), "*.sql")
             .Select(File.ReadAllText);
-        var role = Assert.Single(schema.SelectMany(script => NewRole().Matches(script)).Select(match => match.Groups["name"].Value));
+        var role = Assert.Single(schema.SelectMany(script => Patterns.Find(script, @"CREATE ROLE (?<found>\w+)")));
         Assert.Contains($"ALTER ROLE {role} ADD MEMBER", grant, StringComparison.Ordinal);
         Assert.Contains($"DATABASE_PRINCIPAL_ID('{role}') IS NULL", grant, StringComparison.Ordinal);
     }
@@ -429,8 +427,8 @@ public sealed partial class NameTests
             setting => setting.Value.GetString() is { } text && !text.StartsWith('[') ? text : Sample(setting.Name));
         // Settings that are left out if empty.
         foreach (var optional in variables.EnumerateObject().Where(one => one.Value.ValueKind == JsonValueKind.String))
-            foreach (Match name in OptionalSettings().Matches(optional.Value.GetString()!))
-                environment.Add(name.Groups["name"].Value, Sample(name.Groups["name"].Value));
+            foreach (var name in Patterns.Find(optional.Value.GetString()!, @"createObject\('(?<found>HIBP_\w+)'"))
+                environment.Add(name, Sample(name));
         return environment;
     }
 
@@ -445,32 +443,5 @@ public sealed partial class NameTests
     private static IEnumerable<string> Allowed(JsonElement template, string parameter) =>
         Parameter(template, parameter, "allowedValues").EnumerateArray().Select(value => value.ToString());
 
-    private static JsonElement HostJson(string file = "host.json") => JsonDocument.Parse(InfraFiles.Read(file)).RootElement;
-
-    [GeneratedRegex(@"createObject\('(?<name>HIBP_\w+)'", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex OptionalSettings();
-
-    [GeneratedRegex(@"\$\(output (?<name>\w+)\)|outputs\.(?<name>\w+)\b", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Asked();
-
-    [GeneratedRegex(@"variables\('(?<name>\w+)'\)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Variables();
-
-    [GeneratedRegex(@"parameters\.(?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Parameters();
-
-    [GeneratedRegex(@"""(?<name>\w+)=\$", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Given();
-
-    [GeneratedRegex(@"readEnvironmentVariable\('(?<name>\w+)'", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex FromEnvironment();
-
-    [GeneratedRegex(@"\b(?<memory>\d+)\) echo (?<cap>\d{7,})", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex DedupeCaps();
-
-    [GeneratedRegex(@"CREATE ROLE (?<name>\w+)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex NewRole();
-
-    [GeneratedRegex(@"\$\((?<name>\w+)\)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex SqlVariable();
+    private static JsonElement HostJson(string file = "host.json") => JsonDocument.Parse(DocumentFiles.Read(file)).RootElement;
 }

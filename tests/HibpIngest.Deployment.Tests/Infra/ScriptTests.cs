@@ -15,7 +15,7 @@ public sealed class ScriptTests
         Assert.Equal(["infra/deploy.sh", "infra/scale.sh"], scripts);
         foreach (var script in scripts)
         {
-            Assert.Equal((0, "", ""), await InfraFiles.RunAsync("bash", ["-n", script]));
+            Assert.Equal(new HibpResult(0, "", ""), await InfraFiles.RunAsync("bash", ["-n", script]));
             var (exitCode, output, error) = await InfraFiles.RunAsync("bash", [script, "--help"]);
             Assert.Equal((0, ""), (exitCode, error));
             Assert.StartsWith($"Usage: {script} ", output, StringComparison.Ordinal);
@@ -108,8 +108,7 @@ public sealed class ScriptTests
         using var azure = new RecordedAzure(groupExists: true);
         azure.Environment["DEPLOY_SECOND_LOCATION"] = "eastus2";
         var output = await azure.DeployAsync();
-        Assert.Equal(
-            ["-n appName-value app.zip", "-n webAppName-value web.zip", "-n secondWebAppName-value web.zip"], Uploads(azure));
+        Assert.Equal(["-n appName-value app.zip", "-n webAppName-value web.zip", "-n secondWebAppName-value web.zip"], Uploads(azure));
         Assert.Contains("The same API in eastus2: secondWebUrl-value. It reads Pwned Passwords from replicaAccountName-value, once hibp "
             + "has copied them there:\n   export HIBP_PASSWORDS_REPLICAS=replicaAccountName-value\n   hibp passwords replicate\n\n"
             + "Before a large load", output, StringComparison.Ordinal);
@@ -355,7 +354,7 @@ public sealed class ScriptTests
 
         private string Record => Path.Combine(_folder.Path, "record");
 
-        public Task<(int ExitCode, string Out, string Error)> RunAsync(string script, params string[] arguments)
+        public Task<HibpResult> RunAsync(string script, params string[] arguments)
         {
             File.Delete(Record);
             return InfraFiles.RunAsync("bash", [script, .. arguments], Environment);
@@ -364,9 +363,8 @@ public sealed class ScriptTests
         /// <summary>Runs a script that must succeed, and returns what it printed.</summary>
         public async Task<string> SucceedAsync(string script, params string[] arguments)
         {
-            var (exitCode, output, error) = await RunAsync(script, arguments);
-            Assert.True(exitCode == 0, output + error);
-            return output + error;
+            var result = (await RunAsync(script, arguments)).Succeeded();
+            return result.Output + result.Error;
         }
 
         public Task<string> DeployAsync() => SucceedAsync("infra/deploy.sh", "-g", "breaches", "--ip", "none");

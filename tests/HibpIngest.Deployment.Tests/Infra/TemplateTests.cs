@@ -3,7 +3,7 @@ using System.Xml;
 namespace HibpIngest.Deployment.Tests.Infra;
 
 /// <summary>Tests that the templates compile without a warning, and that the largest and the smallest deployment are locked down.</summary>
-public sealed partial class TemplateTests
+public sealed class TemplateTests
 {
     /// <summary>
     /// Names and ids of built-in roles, from learn.microsoft.com/azure/role-based-access-control/built-in-roles (of 9
@@ -23,12 +23,16 @@ public sealed partial class TemplateTests
 
     private const int HashLength = 13;
 
+    private const string Web = "hibp-?web|hibprepl";
+
+    /// <summary>The result of uniqueString for the resource group.</summary>
+    private const string Hash = "(?<=^(hibp|hibphost|hibpwebh|hibpweb2|hibprepl))[a-z0-9]{13}(?=$|/|-events)";
+
     [CompiledFact]
     public async Task Templates_and_parameters_compile_without_a_warning()
     {
         Assert.True(InfraFiles.List(".bicep").Count >= 9);
-        Assert.Equal(
-            [$"infra/{BicepFiles.Everything}.bicepparam", $"infra/{BicepFiles.Least}.bicepparam"], InfraFiles.List(".bicepparam"));
+        Assert.Equal([$"infra/{BicepFiles.Everything}.bicepparam", $"infra/{BicepFiles.Least}.bicepparam"], InfraFiles.List(".bicepparam"));
         var printed = (await BicepFiles.CompiledAsync()).Printed;
         Assert.True(printed.Length == 0, printed);
     }
@@ -37,7 +41,7 @@ public sealed partial class TemplateTests
     public async Task Templates_and_parameters_are_in_the_compilers_format()
     {
         foreach (var (file, formatted) in (await BicepFiles.CompiledAsync()).Formatted)
-            Assert.True(InfraFiles.Read(file) == formatted, $"{file} is in another format: run 'bicep format {file}'");
+            Assert.True(DocumentFiles.Read(file) == formatted, $"{file} is in another format: run 'bicep format {file}'");
     }
 
     /// <summary>The compiler checks that each type has that version.</summary>
@@ -45,7 +49,11 @@ public sealed partial class TemplateTests
     public void Resource_types_use_no_preview_version()
     {
         foreach (var file in InfraFiles.List(".bicep"))
-            Assert.All(Versions().Matches(InfraFiles.Read(file)), version => Assert.Matches("^@20\\d\\d-\\d\\d-\\d\\d'$", version.Value));
+        {
+            Assert.All(
+                Patterns.Find(DocumentFiles.Read(file), @"(?<=Microsoft\.[\w./]+)@[^']*'"),
+                version => Assert.Matches(@"^@20\d\d-\d\d-\d\d'$", version));
+        }
     }
 
     [CompiledFact]
@@ -72,13 +80,11 @@ public sealed partial class TemplateTests
         Assert.Equal("1.2", server.GetProperty("minimalTlsVersion").GetString());
         var apps = await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites");
         Assert.Equal(3, apps.Count);
-        var policies = await BicepFiles.ResourcesAsync(
-            BicepFiles.Everything, "Microsoft.Web/sites/basicPublishingCredentialsPolicies");
+        var policies = await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites/basicPublishingCredentialsPolicies");
         foreach (var app in apps)
         {
             Assert.True(Properties(app).GetProperty("httpsOnly").GetBoolean());
-            Assert.Equal(
-                "UserAssignedIdentity", Package(app).GetProperty("authentication").GetProperty("type").GetString());
+            Assert.Equal("UserAssignedIdentity", Package(app).GetProperty("authentication").GetProperty("type").GetString());
             foreach (var policy in new[] { "ftp", "scm" })
             {
                 var found = Assert.Single(policies, one => Name(one) == $"{Name(app)}/{policy}");
@@ -86,10 +92,10 @@ public sealed partial class TemplateTests
             }
         }
         foreach (var file in InfraFiles.List(".bicep"))
-            Assert.DoesNotMatch("AccountKey|SharedAccessSignature|Password=", InfraFiles.Read(file));
+            Assert.DoesNotMatch("AccountKey|SharedAccessSignature|Password=", DocumentFiles.Read(file));
         // The table's request lines contain addresses: nothing may log them.
         Assert.DoesNotContain(
-            "diagnosticSettings", string.Concat(InfraFiles.List(".bicep").Select(InfraFiles.Read)), StringComparison.OrdinalIgnoreCase);
+            "diagnosticSettings", string.Concat(InfraFiles.List(".bicep").Select(DocumentFiles.Read)), StringComparison.OrdinalIgnoreCase);
     }
 
     [CompiledFact]
@@ -167,13 +173,12 @@ public sealed partial class TemplateTests
         foreach (var (app, host) in new[] { ("app", "hibphost"), ("web", "hibpwebh"), ("web2", "hibpweb2") })
         {
             var site = await BicepFiles.SiteAsync(BicepFiles.Everything, app);
-            var account = StorageAccount().Match(Package(site).GetProperty("value").GetString()!).Groups["name"].Value;
+            var account = Patterns.Find(Package(site).GetProperty("value").GetString()!, "storageAccounts/(?<found>[a-z0-9]+)'").First();
             Assert.Equal(host, account[..^HashLength]);
             Assert.Equal(account, await BicepFiles.SettingAsync(BicepFiles.Everything, app, "AzureWebJobsStorage__accountName"));
             var identity = Assert.Single(site.GetProperty("identity").GetProperty("userAssignedIdentities").EnumerateObject()).Name;
             Assert.EndsWith($"/hibp-{app}", identity, StringComparison.Ordinal);
-            Assert.Equal(
-                identity, Package(site).GetProperty("authentication").GetProperty("userAssignedIdentityResourceId").GetString());
+            Assert.Equal(identity, Package(site).GetProperty("authentication").GetProperty("userAssignedIdentityResourceId").GetString());
             // The breaches are in another storage account, and so is the uploader's role.
             Assert.Equal(breaches, await BicepFiles.SettingAsync(BicepFiles.Everything, app, "HIBP_STORAGE"));
         }
@@ -217,13 +222,12 @@ public sealed partial class TemplateTests
         // No other resource has settings.
         Assert.Equal(3, (await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites/config")).Count);
         foreach (var site in await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Web/sites"))
-            Assert.Equal(
-                ["minTlsVersion"], Properties(site).GetProperty("siteConfig").EnumerateObject().Select(property => property.Name));
+            Assert.Equal(["minTlsVersion"], Properties(site).GetProperty("siteConfig").EnumerateObject().Select(property => property.Name));
 
         foreach (var file in InfraFiles.List(".bicep", ".bicepparam", ".sh"))
         {
-            var code = InfraFiles.Read(file).Split('\n').Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal));
-            Assert.DoesNotMatch(Cors(), string.Join('\n', code));
+            var code = DocumentFiles.Read(file).Split('\n').Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal));
+            Assert.DoesNotMatch(@"(?i)\bcors\b", string.Join('\n', code));
         }
     }
 
@@ -232,12 +236,13 @@ public sealed partial class TemplateTests
     {
         var main = await BicepFiles.TemplateAsync("infra/main.bicep");
         Assert.True(main.GetProperty("parameters").GetProperty("web").GetProperty("defaultValue").GetBoolean());
-        Assert.Contains(await BicepFiles.ResourcesAsync(BicepFiles.Everything), resource => Web().IsMatch(resource.GetRawText()));
+        var everything = await BicepFiles.ResourcesAsync(BicepFiles.Everything);
+        Assert.Contains(everything, resource => Patterns.Find(resource.GetRawText(), Web).Any());
         // And nothing refers to it, or is left unresolved.
         Assert.All(
             await BicepFiles.ResourcesAsync(BicepFiles.Least), resource =>
             {
-                Assert.DoesNotMatch(Web(), resource.GetRawText());
+                Assert.DoesNotMatch(Web, resource.GetRawText());
                 Assert.False(resource.TryGetProperty("condition", out _));
             });
         foreach (var output in new[] { "webAppName", "webUrl", "secondWebAppName", "secondWebUrl", "replicaAccountName" })
@@ -266,7 +271,7 @@ public sealed partial class TemplateTests
         {
             if (!resource.TryGetProperty("location", out var location) || location.GetString() == "Global")
                 continue;
-            var expected = Second().IsMatch(Name(resource)) ? "eastus2" : "westeurope";
+            var expected = Patterns.Find(Name(resource), "^hibp-?(web2|repl)").Any() ? "eastus2" : "westeurope";
             Assert.Equal((Name(resource), expected), (Name(resource), location.GetString()));
         }
 
@@ -291,7 +296,7 @@ public sealed partial class TemplateTests
     [CompiledFact]
     public async Task Every_alert_query_has_a_rule_over_the_time_it_looks_back()
     {
-        var queries = InfraFiles.List(".kql").ToDictionary(InfraFiles.Read);
+        var queries = InfraFiles.List(".kql").ToDictionary(DocumentFiles.Read);
         var rules = (await BicepFiles.ResourcesAsync(BicepFiles.Everything, "Microsoft.Insights/scheduledQueryRules"))
             .Select(Properties).ToList();
         Assert.Equal(queries.Count, rules.Count);
@@ -299,11 +304,8 @@ public sealed partial class TemplateTests
         {
             var query = Assert.Single(rule.GetProperty("criteria").GetProperty("allOf").EnumerateArray()).GetProperty("query").GetString()!;
             Assert.True(queries.Remove(query), query);
-            var ago = Ago().Matches(query).Select(
-                match =>
-                    XmlConvert.ToTimeSpan(
-                        match.Groups["unit"].Value == "d" ? $"P{match.Groups["count"].Value}D"
-                        : $"PT{match.Groups["count"].Value}{match.Groups["unit"].Value.ToUpperInvariant()}"));
+            var ago = Patterns.Find(query, @"\bago\((?<found>\d+[mhd])\)")
+                .Select(time => XmlConvert.ToTimeSpan((time.EndsWith('d') ? "P" : "PT") + time.ToUpperInvariant()));
             Assert.Equal(ago.Max(), XmlConvert.ToTimeSpan(rule.GetProperty("windowSize").GetString()!));
         }
     }
@@ -316,17 +318,24 @@ public sealed partial class TemplateTests
         {
             var role = Properties(assignment).GetProperty("roleDefinitionId").GetString()!.Split('/')[^1];
             Assert.True(BuiltInRoles.ContainsKey(role), $"role {role} is not in the table of this test; look it up and add it");
-            var principal = Principal().Replace(Properties(assignment).GetProperty("principalId").GetString()!, "${name}");
-            var scope = Scope().Match(assignment.GetProperty("id").GetString()!).Groups["scope"].Value;
-            given.Add($"{Hash().Replace(principal, "")}: {BuiltInRoles[role]} on {Hash().Replace(scope, "")}");
+            var principal = Patterns.Replace(
+                Properties(assignment).GetProperty("principalId").GetString()!, @"^\[reference\('[^']*/(?<name>[^'/]+)'.*$", "${name}");
+            var scope = Patterns.Find(
+                assignment.GetProperty("id").GetString()!,
+                @"/resourceGroups/breaches/providers/Microsoft\.\w+/\w+/(?<found>[^']+?)(/providers/Microsoft\.Authorization/|')").First();
+            given.Add($"{Patterns.Replace(principal, Hash, "")}: {BuiltInRoles[role]} on {Patterns.Replace(scope, Hash, "")}");
         }
         return [.. given.Order(StringComparer.Ordinal)];
     }
 
     /// <summary>Returns a web app's settings; their values are known before the deployment, or empty.</summary>
-    private static async Task<Dictionary<string, string>> WebSettingsAsync(string app) => WebSetting()
-        .Matches((await BicepFiles.SettingsAsync(BicepFiles.Everything, app)).GetString()!)
-        .ToDictionary(setting => setting.Groups["name"].Value, setting => setting.Groups["value"].Value);
+    private static async Task<Dictionary<string, string>> WebSettingsAsync(string app)
+    {
+        var settings = (await BicepFiles.SettingsAsync(BicepFiles.Everything, app)).GetString()!;
+        // The compiler doesn't evaluate settings with secure parameters: createObject('NAME', 'VALUE', 'NAME', reference(...), ...).
+        return Patterns.Find(settings, @"'[A-Za-z][\w.]*', ('[^']*'|(reference|format|parameters)\()")
+            .Select(setting => setting.Split('\'')).ToDictionary(parts => parts[1], parts => parts.Length > 3 ? parts[3] : "");
+    }
 
     private static JsonElement Properties(JsonElement resource) => resource.GetProperty("properties");
 
@@ -338,39 +347,4 @@ public sealed partial class TemplateTests
     private static string Name(JsonElement resource) => resource.GetProperty("name").GetString()!;
 
     private static string Type(JsonElement resource) => resource.GetProperty("type").GetString()!;
-
-    // The compiler doesn't evaluate settings with secure parameters: createObject('NAME', 'VALUE', 'NAME', reference(...), ...).
-    [GeneratedRegex(
-        @"'(?<name>[A-Za-z][\w.]*)', (?:'(?<value>[^']*)'|(?:reference|format|parameters)\()", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex WebSetting();
-
-    [GeneratedRegex(@"(?<=Microsoft\.[\w./]+)@[^']*'", RegexOptions.None, 1000)]
-    private static partial Regex Versions();
-
-    [GeneratedRegex(@"^\[reference\('[^']*/(?<name>[^'/]+)'.*$", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Principal();
-
-    [GeneratedRegex(
-        @"/resourceGroups/breaches/providers/Microsoft\.\w+/\w+/(?<scope>[^']+?)(/providers/Microsoft\.Authorization/|')",
-        RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Scope();
-
-    /// <summary>The result of uniqueString for the resource group.</summary>
-    [GeneratedRegex(@"(?<=^(hibp|hibphost|hibpwebh|hibpweb2|hibprepl))[a-z0-9]{13}(?=$|/|-events)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Hash();
-
-    [GeneratedRegex("storageAccounts/(?<name>[a-z0-9]+)'", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex StorageAccount();
-
-    [GeneratedRegex("hibp-?web|hibprepl", RegexOptions.None, 1000)]
-    private static partial Regex Web();
-
-    [GeneratedRegex("^hibp-?(web2|repl)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Second();
-
-    [GeneratedRegex(@"\bcors\b", RegexOptions.IgnoreCase, 1000)]
-    private static partial Regex Cors();
-
-    [GeneratedRegex(@"\bago\((?<count>\d+)(?<unit>[mhd])\)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Ago();
 }

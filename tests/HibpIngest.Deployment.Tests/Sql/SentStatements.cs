@@ -1,4 +1,3 @@
-using HibpIngest.Deployment.Tests.Infra;
 using System.Xml.Linq;
 using Microsoft.CodeAnalysis;
 using Microsoft.CodeAnalysis.CSharp;
@@ -19,7 +18,7 @@ internal sealed class SentStatements
     /// <summary>The usings that the SDK and the project's files import.</summary>
     private static string Usings => string.Concat(
         new[] { "Directory.Build.props", "src/Directory.Build.props", "src/HibpIngest.Storage.Sql/HibpIngest.Storage.Sql.csproj" }
-            .SelectMany(file => XDocument.Load(Path.Combine(InfraFiles.Root, file)).Descendants("Using"))
+            .SelectMany(file => XDocument.Load(Path.Combine(DocumentFiles.Root, file)).Descendants("Using"))
             .Select(one => (one.Attribute("Static") is null ? "" : "static ") + (string)one.Attribute("Include")!)
             .Concat(["System", "System.Collections.Generic", "System.IO", "System.Linq", "System.Threading", "System.Threading.Tasks"])
             .Select(name => $"global using {name}; "));
@@ -48,7 +47,7 @@ internal sealed class SentStatements
     /// <summary>Returns all texts, without repeats.</summary>
     public static IReadOnlyList<string> Read()
     {
-        var folder = Path.Combine(InfraFiles.Root, "src", "HibpIngest.Storage.Sql");
+        var folder = Path.Combine(DocumentFiles.Root, "src", "HibpIngest.Storage.Sql");
         var files = Directory.EnumerateFiles(folder, "*.cs", SearchOption.AllDirectories)
             .Where(file => Path.GetRelativePath(folder, file).Split(Path.DirectorySeparatorChar)[0] is not ("Sqlite" or "obj" or "bin"));
         var options = new CSharpParseOptions(LanguageVersion.Preview);

@@ -17,10 +17,10 @@ public sealed class StatementTests
     [Fact]
     public void Every_script_parses()
     {
-        var schema = Directory.GetFiles(Path.Combine(InfraFiles.Root, "src", "HibpIngest.Storage.Sql", "SqlServer", "Schema"), "*.sql");
+        var schema = Directory.GetFiles(Path.Combine(DocumentFiles.Root, "src", "HibpIngest.Storage.Sql", "SqlServer", "Schema"), "*.sql");
         Assert.True(schema.Length >= 9);
         Assert.Empty(schema.SelectMany(file => Errors(File.ReadAllText(file))));
-        Assert.Empty(InfraFiles.List(".sql").SelectMany(file => Errors(InfraFiles.Read(file))));
+        Assert.Empty(InfraFiles.List(".sql").SelectMany(file => Errors(DocumentFiles.Read(file))));
     }
 
     [Theory]

@@ -3,7 +3,7 @@ using HibpIngest.Api.Pages;
 
 namespace HibpIngest.Tests.Api;
 
-public sealed partial class PageTextTests
+public sealed class PageTextTests
 {
     private static readonly string Folder = Path.GetDirectoryName(RepositoryFile.Path("src/HibpIngest.Api/Pages/Text.resx"))!;
 
@@ -15,7 +15,8 @@ public sealed partial class PageTextTests
         var code = string.Concat(Directory.GetFiles(Folder).Where(file => file.EndsWith(".razor", StringComparison.Ordinal)
             || file.EndsWith(".cs", StringComparison.Ordinal)).Select(File.ReadAllText));
         // A name that is composed, such as $"Flag.{flag}", is known by its beginning.
-        var used = UsedText().Matches(code).Select(match => match.Groups["name"].Value).Distinct().ToList();
+        var used = Patterns.Find(
+            code, """\$?"(?<found>[A-Z][A-Za-z]*\.([A-Z][A-Za-z]*\.)?([A-Z][A-Za-z]*(?=")|(?=\{)))""").Distinct().ToList();
         Assert.True(used.Count > 40, "the pages were expected to use texts");
         Assert.All(used, name => Assert.Contains(texts, text => IsNamedBy(name, text)));
         Assert.All(texts, text => Assert.Contains(used, name => IsNamedBy(name, text)));
@@ -24,7 +25,4 @@ public sealed partial class PageTextTests
 
     private static bool IsNamedBy(string name, string text) =>
         name.EndsWith('.') ? text.StartsWith(name, StringComparison.Ordinal) : text == name;
-
-    [GeneratedRegex("""\$?"(?<name>[A-Z][A-Za-z]*\.(?:[A-Z][A-Za-z]*\.)?(?:[A-Z][A-Za-z]*(?=")|(?=\{)))""", RegexOptions.None, 1000)]
-    private static partial Regex UsedText();
 }

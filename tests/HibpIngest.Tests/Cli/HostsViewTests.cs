@@ -1,7 +1,6 @@
 using HibpIngest.Cli.Output;
 using HibpIngest.Hosting.Messages;
 using HibpIngest.Pipeline.Settings;
-using HibpIngest.Tests.Documents;
 
 namespace HibpIngest.Tests.Cli;
 
@@ -9,8 +8,7 @@ public sealed class HostsViewTests
 {
     private static readonly DateTimeOffset Now = new(2026, 3, 4, 22, 41, 0, TimeSpan.Zero);
 
-    private static readonly Heartbeat Alive =
-        new("aa", "web-1", 11, "ingest, upsert", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
+    private static readonly Heartbeat Alive = new("aa", "web-1", 11, "ingest, upsert", "1.0", Now.AddHours(-1), Now.AddSeconds(-3), []);
 
     private static readonly Heartbeat Dead = Alive with { Host = "dd", Machine = "web-2", ProcessId = 22, SeenAt = Now.AddSeconds(-21) };
 

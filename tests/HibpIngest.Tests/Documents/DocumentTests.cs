@@ -1,9 +1,10 @@
 namespace HibpIngest.Tests.Documents;
 
-public sealed partial class DocumentTests
+public sealed class DocumentTests
 {
     private const int MaxLinesOfReadme = 150;
 
+    private const string InlineCode = "`[^`]*`";
     private const string Link = @"\]\((?<found>[^)\s]+)\)";
     private const string NamedPath = @"(?<![\w/.-])(src|tests|infra|samples|docs|\.ci|\.github)/[\w./*-]+";
 
@@ -17,7 +18,7 @@ public sealed partial class DocumentTests
         var checkedLinks = 0;
         foreach (var document in DocumentFiles.All)
         {
-            foreach (var target in Patterns.Find(InlineCode().Replace(DocumentFiles.Prose(document), ""), Link))
+            foreach (var target in Patterns.Find(Patterns.Replace(DocumentFiles.Prose(document), InlineCode, ""), Link))
             {
                 if (target.Contains("://", StringComparison.Ordinal) || target.StartsWith("mailto:", StringComparison.Ordinal))
                     continue;
@@ -88,7 +89,7 @@ public sealed partial class DocumentTests
         foreach (var heading in Patterns.Find(DocumentFiles.Prose(document), "^#{1,6} (?<found>.+)$"))
         {
             var name = new StringBuilder();
-            foreach (var character in LinkText().Replace(heading.Trim(), "${text}").ToLowerInvariant())
+            foreach (var character in Patterns.Replace(heading.Trim(), @"\[(?<text>[^\]]*)\]\([^)]*\)", "${text}").ToLowerInvariant())
             {
                 if (char.IsLetterOrDigit(character) || character is '-' or '_')
                     name.Append(character);
@@ -101,10 +102,4 @@ public sealed partial class DocumentTests
         }
         return anchors;
     }
-
-    [GeneratedRegex("`[^`]*`", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex InlineCode();
-
-    [GeneratedRegex(@"\[(?<text>[^\]]*)\]\([^)]*\)", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex LinkText();
 }

@@ -11,11 +11,10 @@ using HibpIngest.Pipeline.Matching;
 using HibpIngest.Pipeline.Messaging;
 using HibpIngest.Pipeline.Upsert;
 using HibpIngest.Storage.Sql;
-using HibpIngest.Tests.Documents;
 
 namespace HibpIngest.Tests.Layout;
 
-public sealed partial class LayoutTests
+public sealed class LayoutTests
 {
     private const int MaxPorts = 43;
     private const int MaxMembersOfAPort = 20;
@@ -121,7 +120,8 @@ public sealed partial class LayoutTests
         foreach (var project in References.Keys)
         {
             // The composition (XServices.cs, Program.cs) uses every folder, and no folder uses it.
-            var files = SourceFiles(project).Where(file => file.Folder.Length > 0 || !CompositionFile().IsMatch(file.Path)).ToList();
+            var files = SourceFiles(project)
+                .Where(file => file.Folder.Length > 0 || !Patterns.Find(file.Path, @"^(\w+Services|Program)\.cs$").Any()).ToList();
             var folders = files
                 .SelectMany(file => Patterns.Find(file.Code, TopLevelType).Select(type => (Name: type, file.Folder)))
                 .ToLookup(type => type.Name, type => type.Folder);
@@ -179,8 +179,7 @@ public sealed partial class LayoutTests
                 && !method.Name.Contains('<', StringComparison.Ordinal)
                 && method.GetParameters().Any(parameter => parameter.ParameterType.IsAssignableTo(typeof(IServiceProvider)))
             select $"{type.Name}.{member.Name}";
-        Assert.Equal(
-            ["HostServices.OpenStores", "MessageDispatcher..ctor", "StorageServices.LogsOf"], takers.Order());
+        Assert.Equal(["HostServices.OpenStores", "MessageDispatcher..ctor", "StorageServices.LogsOf"], takers.Order());
     }
 
     [Fact]
@@ -220,7 +219,7 @@ public sealed partial class LayoutTests
             .Select(file => (
                 Path.GetFileNameWithoutExtension(file),
                 File.ReadLines(file).Where(line => !line.TrimStart().StartsWith("//", StringComparison.Ordinal))
-                    .SelectMany(line => Word().Matches(line)).Select(word => word.Value).ToHashSet())),
+                    .SelectMany(line => Patterns.Find(line, @"\w+")).ToHashSet())),
     ];
 
     /// <summary>Returns the source files of a project, without their comments and string literals.</summary>
@@ -228,16 +227,8 @@ public sealed partial class LayoutTests
         from file in RepositoryFile.Code($"src/{project}")
         let path = Path.GetRelativePath(RepositoryFile.Path($"src/{project}"), file).Replace('\\', '/')
         let parts = path.Split('/')
-        select (project, path, parts.Length == 1 ? "" : parts[0], CommentOrText().Replace(File.ReadAllText(file), ""));
-
-    [GeneratedRegex(@"^(\w+Services|Program)\.cs$", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex CompositionFile();
-
-    [GeneratedRegex(@"//[^\n]*|""(?:[^""\\\n]|\\.)*""", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex CommentOrText();
-
-    [GeneratedRegex(@"\w+", RegexOptions.ExplicitCapture, 1000)]
-    private static partial Regex Word();
+        let code = Patterns.Replace(File.ReadAllText(file), @"//[^\n]*|""([^""\\\n]|\\.)*""", "")
+        select (project, path, parts.Length == 1 ? "" : parts[0], code);
 
     private static string[] ReferencesOf(string project) =>
         [.. XDocument.Load(project).Descendants("ProjectReference")

@@ -10,8 +10,7 @@ public sealed partial class SqliteBreachDatabaseTests
         // Enough to split pages, in the order that splits them most: copies stay behind in their free space.
         const int Count = 20_000;
         var random = new Random(4711);
-        var subscriptions = Enumerable.Range(0, Count)
-            .Select(i => new Subscription(EmailOf(i), i % 3 == 0 ? "d.example" : null)).ToArray();
+        var subscriptions = Enumerable.Range(0, Count).Select(i => new Subscription(EmailOf(i), i % 3 == 0 ? "d.example" : null)).ToArray();
         random.Shuffle(subscriptions);
         foreach (var chunk in subscriptions.Chunk(500))
             await Database.ImportSubscribersAsync(chunk, null, None);
@@ -74,8 +73,7 @@ public sealed partial class SqliteBreachDatabaseTests
         Assert.Equal(count + 2 - unsubscribed - forgotten, (await ListAsync()).Count);
         Assert.Equal(["user1@example.com", "user2@example.com"], (await NotificationsAsync(load.Id)).Select(one => one.Email).Order());
         Assert.Equal(lastId, await ScalarAsync("SELECT seq FROM sqlite_sequence WHERE name = 'subscribers'"));
-        Assert.Equal(
-            3L, await ScalarAsync("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'subscribers'"));
+        Assert.Equal(3L, await ScalarAsync("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'subscribers'"));
         Assert.Equal("ok", await ScalarAsync("PRAGMA integrity_check"));
         Assert.Null(await ScalarAsync("SELECT 1 FROM pragma_foreign_key_check()"));
     }
@@ -96,14 +94,8 @@ public sealed partial class SqliteBreachDatabaseTests
             await using var content = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete);
             using var copy = new MemoryStream();
             await content.CopyToAsync(copy);
-            var text = Encoding.Latin1.GetString(copy.ToArray());
-            for (var end = text.IndexOf(">@nowhere.example", StringComparison.Ordinal); end >= 0;
-                end = text.IndexOf(">@nowhere.example", end + 1, StringComparison.Ordinal))
-            {
-                var begin = text.LastIndexOf('<', end) + 1;
-                if (int.TryParse(text.AsSpan(begin, end - begin), out var number))
-                    found.Add(number);
-            }
+            var emails = Patterns.Find(Encoding.Latin1.GetString(copy.ToArray()), @"<(?<found>[0-9]{1,9})>@nowhere\.example");
+            found.UnionWith(emails.Select(int.Parse));
         }
         return found;
     }

@@ -1,6 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 
-namespace HibpIngest.Tests.Documents;
+namespace HibpIngest.Testing;
 
 internal static class Patterns
 {
@@ -8,4 +8,7 @@ internal static class Patterns
     public static IEnumerable<string> Find(string text, [StringSyntax(StringSyntaxAttribute.Regex)] string pattern) =>
         Regex.Matches(text, pattern, RegexOptions.ExplicitCapture | RegexOptions.Multiline, TimeSpan.FromSeconds(1))
             .Select(match => match.Groups["found"] is { Success: true } found ? found.Value : match.Value);
+
+    public static string Replace(string text, [StringSyntax(StringSyntaxAttribute.Regex)] string pattern, string replacement) =>
+        Regex.Replace(text, pattern, replacement, RegexOptions.ExplicitCapture | RegexOptions.Multiline, TimeSpan.FromSeconds(1));
 }
