@@ -1,3 +1,4 @@
+using HibpIngest.Storage.Azure.Connections;
 using Microsoft.AspNetCore.Http;
 
 namespace HibpIngest.Tests.AzureStorage;
@@ -5,21 +6,21 @@ namespace HibpIngest.Tests.AzureStorage;
 /// <summary>Serves one blob on loopback in ranges, counts what is fetched, and lets a test delay responses.</summary>
 internal sealed class RangeServer : IAsyncDisposable
 {
-    private const string ETag = "\"0x1\"";
-
     private readonly byte[] _content;
-    private readonly List<(long From, long Bytes)> _fetched = [];
-    private LoopbackServer? _server;
-    private StorageAccount? _store;
+    private readonly List<(long From, long Bytes, string? IfMatch)> _fetched = [];
+    private LoopbackServer _server = null!;
 
     private RangeServer(byte[] content) => _content = content;
+
+    public StorageAccount Store { get; private set; } = null!;
+
+    /// <summary>The version of the blob; a request for another one is refused.</summary>
+    public string ETag { get; set; } = "\"0x1\"";
 
     /// <summary>Awaited before each half of a range is sent; receives the range's start and the bytes sent so far.</summary>
     public Func<long, int, CancellationToken, Task> BeforeAsync { get; set; } = (_, _, _) => Task.CompletedTask;
 
-    public static BlobVersion Version { get; } = new("a.zip", ETag);
-
-    public IReadOnlyList<(long From, long Bytes)> Fetched
+    public IReadOnlyList<(long From, long Bytes, string? IfMatch)> Fetched
     {
         get
         {
@@ -32,17 +33,17 @@ internal sealed class RangeServer : IAsyncDisposable
     {
         var server = new RangeServer(content);
         server._server = await LoopbackServer.StartAsync((context, _, _) => server.AnswerAsync(context));
-        server._store = StorageAccount.Open(server._server.ConnectionString, NullLoggerFactory.Instance);
+        server.Store = StorageAccount.Open(
+            server._server.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { RetryDelay = TimeSpan.FromMilliseconds(1) });
         return server;
     }
 
-    public Task<Stream> OpenAsync() => _store!.Blobs.OpenAsync(Version, CancellationToken.None);
+    public Task<Stream> OpenAsync() => Store.Blobs.OpenAsync(new BlobVersion("a.zip", ETag), CancellationToken.None);
 
-    public async ValueTask DisposeAsync()
+    public ValueTask DisposeAsync()
     {
-        _store?.Dispose();
-        if (_server is not null)
-            await _server.DisposeAsync();
+        Store.Dispose();
+        return _server.DisposeAsync();
     }
 
     private async Task AnswerAsync(HttpContext context)
@@ -58,12 +59,18 @@ internal sealed class RangeServer : IAsyncDisposable
             return;
         }
 
-        Assert.Equal(ETag, context.Request.Headers.IfMatch);
+        var ifMatch = context.Request.Headers.IfMatch.FirstOrDefault();
         var requested = context.Request.Headers["x-ms-range"].ToString()["bytes=".Length..].Split('-');
         var from = int.Parse(requested[0], CultureInfo.InvariantCulture);
         var count = int.Parse(requested[1], CultureInfo.InvariantCulture) + 1 - from;
         lock (_fetched)
-            _fetched.Add((from, count));
+            _fetched.Add((from, count, ifMatch));
+        if (ifMatch is not null && ifMatch != ETag)
+        {
+            context.Response.StatusCode = StatusCodes.Status412PreconditionFailed;
+            headers["x-ms-error-code"] = "ConditionNotMet";
+            return;
+        }
         await BeforeAsync(from, 0, context.RequestAborted);
         context.Response.StatusCode = StatusCodes.Status206PartialContent;
         context.Response.ContentLength = count;

@@ -17,7 +17,16 @@ public sealed class TableFaultTests
     public async Task Throttled_transaction_is_retried_and_counted()
     {
         long throttled = 0;
-        using var meters = Listen("hibp.table.throttled", value => Interlocked.Add(ref throttled, value));
+        using var meters = new MeterListener
+        {
+            InstrumentPublished = (published, self) =>
+            {
+                if (published.Meter == HibpTelemetry.Meter && published.Name == "hibp.table.throttled")
+                    self.EnableMeasurementEvents(published);
+            },
+        };
+        meters.SetMeasurementEventCallback<long>((_, value, _, _) => Interlocked.Add(ref throttled, value));
+        meters.Start();
         await using var server = await LoopbackServer.StartAsync(
             (context, number, body) =>
                 number < 2 ? LoopbackServer.FailAsync(context, 503, "ServerBusy", 1) : LoopbackServer.AcceptAsync(context, body));
@@ -138,28 +147,24 @@ public sealed class TableFaultTests
     [Fact]
     public async Task Truncated_response_is_retried()
     {
-        using var listener = new TcpListener(IPAddress.Loopback, 0);
-        listener.Start();
-        var at = $"http://{listener.LocalEndpoint}";
         const string Part = "--r\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
-        var serving = Task.Run(async () =>
+        var responses = 0;
+        await using var server = new LoopbackListener(async (client, cancellationToken) =>
         {
-            // Both responses announce two parts; the first one ends correctly after one.
-            foreach (var parts in (int[])[1, 2])
-            {
-                using var client = await listener.AcceptTcpClientAsync();
-                var stream = client.GetStream();
-                var request = "";
-                var buffer = new byte[8192];
-                while (!request.EndsWith("--batch_h--\r\n", StringComparison.Ordinal))
-                    request += Encoding.ASCII.GetString(buffer, 0, await stream.ReadAsync(buffer));
-                await stream.WriteAsync(Encoding.ASCII.GetBytes("HTTP/1.1 202 Accepted\r\nContent-Length: "
-                    + $"{2 * Part.Length}\r\n\r\n{string.Concat(Enumerable.Repeat(Part, parts))}"));
-            }
+            var stream = client.GetStream();
+            var request = "";
+            var buffer = new byte[8192];
+            while (!request.EndsWith("--batch_h--\r\n", StringComparison.Ordinal)
+                && await stream.ReadAsync(buffer, cancellationToken) is > 0 and var read)
+                request += Encoding.ASCII.GetString(buffer, 0, read);
+            // Each response announces two parts; the first one ends correctly after one.
+            await stream.WriteAsync(Encoding.ASCII.GetBytes("HTTP/1.1 202 Accepted\r\nContent-Length: "
+                + $"{2 * Part.Length}\r\n\r\n{string.Concat(Enumerable.Repeat(Part, ++responses))}"), cancellationToken);
         });
-        using var store = StorageAccount.Open(ConnectionStrings.Of(at), NullLoggerFactory.Instance, Quick);
+        using var store = StorageAccount.Open(
+            ConnectionStrings.Of($"http://127.0.0.1:{server.Port}"), NullLoggerFactory.Instance, Quick);
         await store.Table.UpsertAsync("example.com", 1, "anna", "bert");
-        await serving;
+        Assert.Equal(2, responses);
     }
 
     [Fact]
@@ -280,8 +285,7 @@ public sealed class TableFaultTests
             context.Response.StatusCode = 202;
             await context.Response.Body.WriteAsync(Encoding.UTF8.GetBytes(answer));
         });
-        var error = await Assert.ThrowsAsync<UnavailableException>(
-            () => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
+        var error = await Assert.ThrowsAsync<UnavailableException>(() => Open(server).Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.StartsWith(
             "upsert of 2 accounts failed: the response is not from the table service", error.Message, StringComparison.Ordinal);
     }
@@ -317,19 +321,4 @@ public sealed class TableFaultTests
 
     private static StorageAccount Open(LoopbackServer server) =>
         StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
-
-    private static MeterListener Listen(string instrument, Action<long> add)
-    {
-        var listener = new MeterListener
-        {
-            InstrumentPublished = (published, self) =>
-            {
-                if (published.Meter == HibpTelemetry.Meter && published.Name == instrument)
-                    self.EnableMeasurementEvents(published);
-            },
-        };
-        listener.SetMeasurementEventCallback<long>((_, value, _, _) => add(value));
-        listener.Start();
-        return listener;
-    }
 }
