@@ -95,8 +95,7 @@ public sealed class HostileTextTests
             Metadata = new BreachMetadata { Title = hostile, Domain = hostile, DataClasses = [hostile] },
             PublishedAt = Now,
         };
-        BreachListCommand.Show(
-            screen, [breach], Array.Empty<Load>().ToLookup(load => load.Breach), new Dictionary<string, OpenRemoval>());
+        BreachListCommand.Show(screen, [breach], Array.Empty<Load>().ToLookup(load => load.Breach), new Dictionary<string, OpenRemoval>());
         LookupCommand.Show(screen, hostile, [new PublicBreach { Name = "Adobe", Title = hostile, DataClasses = [hostile, hostile] }]);
         LookupCommand.Show(screen, hostile, []);
         SubscribersListCommand.Show(screen, [new Subscription(hostile, hostile)]);

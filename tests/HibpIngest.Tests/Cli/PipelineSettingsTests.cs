@@ -93,8 +93,7 @@ public sealed class PipelineSettingsTests
         Assert.Equal((JournalMode.Off, "logs"), (former.Get<JournalOptions>().Mode, former.JournalStorage));
         Assert.Equal(
             ["HIBP_LOG is now called HIBP_JOURNAL", "HIBP_LOG_STORAGE is now called HIBP_JOURNAL_STORAGE"], former.DescribeUnknown());
-        var both = Read(
-            ("HIBP_JOURNAL", "on"), ("HIBP_LOG", "off"), ("HIBP_JOURNAL_STORAGE", "journal"), ("HIBP_LOG_STORAGE", "logs"));
+        var both = Read(("HIBP_JOURNAL", "on"), ("HIBP_LOG", "off"), ("HIBP_JOURNAL_STORAGE", "journal"), ("HIBP_LOG_STORAGE", "logs"));
         Assert.Equal((JournalMode.On, "journal"), (both.Get<JournalOptions>().Mode, both.JournalStorage));
         Assert.Equal(former.DescribeUnknown(), both.DescribeUnknown());
         Assert.Empty(Read(("HIBP_JOURNAL", "off"), ("HIBP_JOURNAL_STORAGE", "logs")).DescribeUnknown());

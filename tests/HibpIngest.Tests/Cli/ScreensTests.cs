@@ -7,12 +7,11 @@ using Spectre.Console;
 
 namespace HibpIngest.Tests.Cli;
 
-/// <summary>
-/// Tests the output of commands on terminals of 60 and 100 columns, and in a pipe, against the files in Screens/.
-/// HIBP_GOLDEN=write rewrites them for review before a commit.
-/// </summary>
+/// <summary>Tests the output of commands on terminals of 60 and 100 columns, and in a pipe, against the files in Screens/.</summary>
 public sealed class ScreensTests
 {
+    private const string Folder = "tests/HibpIngest.Tests/Cli/Screens";
+
     // In this machine's time zone, so that the output is the same everywhere.
     private static readonly DateTimeOffset Now = new(new DateTime(2026, 3, 4, 22, 41, 0, DateTimeKind.Local));
 
@@ -121,7 +120,7 @@ public sealed class ScreensTests
         var lines = text.ToString().ReplaceLineEndings("\n").Split('\n').Select(line => line.TrimEnd()).ToList();
         if (Widths[width] is { } columns)
             Assert.All(lines, line => Assert.True(line.Length <= columns, line));
-        Compare($"{screen}-{width}.txt", string.Join('\n', lines));
+        Compare($"{Folder}/{screen}-{width}.txt", string.Join('\n', lines));
     }
 
     [Theory]
@@ -134,18 +133,19 @@ public sealed class ScreensTests
         CommandTree.Create().Parse([.. command.Split(' ', StringSplitOptions.RemoveEmptyEntries), "--help"])
             .Invoke(new InvocationConfiguration { Output = text });
         Compare(
-            $"help{(command.Length > 0 ? "-" : "")}{command}.txt",
+            $"{Folder}/help{(command.Length > 0 ? "-" : "")}{command}.txt",
             string.Join('\n', text.ToString().ReplaceLineEndings("\n").Split('\n').Select(line => line.TrimEnd()))
                 // The name of the test runner.
                 .Replace(RootCommand.ExecutableName, "hibp", StringComparison.Ordinal));
     }
 
-    private static void Compare(string name, string text)
+    /// <summary>Compares a text with a file of the repository; HIBP_GOLDEN=write rewrites the file for review before a commit.</summary>
+    internal static void Compare(string file, string text)
     {
-        var path = Path.Combine(DocumentFiles.Root, "tests", "HibpIngest.Tests", "Cli", "Screens", name);
+        var path = Path.Combine(DocumentFiles.Root, file);
         if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
             File.WriteAllText(path, text);
-        Assert.True(File.Exists(path), $"{name} doesn't exist: HIBP_GOLDEN=write writes it");
+        Assert.True(File.Exists(path), $"{file} doesn't exist: HIBP_GOLDEN=write writes it");
         Assert.Equal(File.ReadAllText(path).ReplaceLineEndings("\n"), text);
     }
 

@@ -24,16 +24,14 @@ public sealed class UsageTests
             Assert.All(command.Options, option => Assert.False(string.IsNullOrEmpty(option.Description)));
         });
 
-        static IEnumerable<Command> Below(Command command) =>
-            command.Subcommands.SelectMany(below => Below(below).Prepend(below));
+        static IEnumerable<Command> Below(Command command) => command.Subcommands.SelectMany(below => Below(below).Prepend(below));
     }
 
     [Fact]
     public void Help_lists_each_command_once_and_the_getting_started_group_first()
     {
         var groups = CommandTree.CreateGroups();
-        Assert.Equal(
-            ["demo", "doctor", "run", "drop", "status", "lookup", "serve"], groups[0].Commands.Select(command => command.Name));
+        Assert.Equal(["demo", "doctor", "run", "drop", "status", "lookup", "serve"], groups[0].Commands.Select(command => command.Name));
         var text = Help("--help");
         Assert.All(groups, group => Assert.Contains($"\n{group.Title}:\n", text, StringComparison.Ordinal));
         foreach (var command in groups.SelectMany(group => group.Commands))
@@ -109,8 +107,7 @@ public sealed class UsageTests
     private static string Help(string line)
     {
         var text = new StringWriter();
-        CommandTree.Create().Parse(line)
-            .Invoke(new InvocationConfiguration { Output = text });
+        CommandTree.Create().Parse(line).Invoke(new InvocationConfiguration { Output = text });
         return text.ToString().ReplaceLineEndings("\n");
     }
 
@@ -125,8 +122,7 @@ public sealed class UsageTests
 
     [Theory]
     [MemberData(nameof(Invalid))]
-    public void Invalid_command_line_does_not_parse(string line) =>
-        Assert.NotEmpty(CommandTree.Create().Parse(line).Errors);
+    public void Invalid_command_line_does_not_parse(string line) => Assert.NotEmpty(CommandTree.Create().Parse(line).Errors);
 
     [Theory]
     [InlineData("statsu", "there is no command 'statsu': did you mean 'status'?")]
@@ -164,6 +160,5 @@ public sealed class UsageTests
     public void Incomplete_line_for_shell_completion_is_not_an_error() => Assert.Empty(
         UsageErrors.Of(CommandTree.Create().Parse(["[suggest:17]", "hibp status --wat"])));
 
-    private static IReadOnlyList<string> ErrorsOf(string line) =>
-        UsageErrors.Of(CommandTree.Create().Parse(line.Split(' ')));
+    private static IReadOnlyList<string> ErrorsOf(string line) => UsageErrors.Of(CommandTree.Create().Parse(line.Split(' ')));
 }

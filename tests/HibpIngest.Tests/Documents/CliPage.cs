@@ -88,24 +88,16 @@ internal static class CliPage
     private static string Wrap(string text, string indent = "")
     {
         const int Width = 100;
-        var lines = new StringBuilder();
-        var column = 0;
-        foreach (var word in Escape(text).Split(' '))
+        var words = Escape(text).Split(' ');
+        var lines = new List<string> { words[0] };
+        foreach (var word in words[1..])
         {
-            if (column > 0 && column + 1 + word.Length > Width)
-            {
-                lines.Append('\n').Append(indent);
-                column = indent.Length;
-            }
-            else if (column > 0)
-            {
-                lines.Append(' ');
-                column++;
-            }
-            lines.Append(word);
-            column += word.Length;
+            if (lines[^1].Length + 1 + word.Length > Width)
+                lines.Add(indent + word);
+            else
+                lines[^1] += $" {word}";
         }
-        return lines.ToString();
+        return string.Join('\n', lines);
     }
 
     private static string Escape(string text) =>

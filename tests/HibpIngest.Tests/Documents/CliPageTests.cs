@@ -1,15 +1,10 @@
+using HibpIngest.Tests.Cli;
+
 namespace HibpIngest.Tests.Documents;
 
 public sealed class CliPageTests
 {
+    /// <summary>HIBP_GOLDEN=write dotnet test --filter CliPageTests updates the page.</summary>
     [Fact]
-    public void The_page_matches_the_command_tree()
-    {
-        var made = CliPage.Make();
-        if (Environment.GetEnvironmentVariable("HIBP_GOLDEN") == "write")
-            File.WriteAllText(Path.Combine(DocumentFiles.Root, CliPage.Path), made);
-        Assert.True(
-            made == DocumentFiles.Read(CliPage.Path),
-            $"{CliPage.Path} differs from the commands; HIBP_GOLDEN=write dotnet test --filter CliPageTests updates it");
-    }
+    public void The_page_matches_the_command_tree() => ScreensTests.Compare(CliPage.Path, CliPage.Make());
 }
