@@ -23,10 +23,7 @@ public sealed class RequestTargetTests
     [MemberData(nameof(SecondSegments))]
     public void The_second_segment_is_decoded_once(string target, string second) => Assert.Equal(second, RequestTarget.Parse(target)[1]);
 
-    public static TheoryData<string> InvalidUtf8 =>
-    [
-        "%C0%AF", "%C0%80", "%E0%80%AF", "%F0%80%80%AF", "%ED%A0%80", "%FF", "%C3",
-    ];
+    public static TheoryData<string> InvalidUtf8 => ["%C0%AF", "%C0%80", "%E0%80%AF", "%F0%80%80%AF", "%ED%A0%80", "%FF", "%C3"];
 
     [Theory]
     [MemberData(nameof(InvalidUtf8))]

@@ -105,8 +105,7 @@ public sealed class CallPaceTests
         pace.After(new CallResponse(CallOutcome.Gone, 410, null, "it answered 410"), _clock.GetTimestamp());
         Assert.True(pace.IsGone && pace.IsStopped);
         Assert.Null(pace.Before());
-        Assert.Equal(
-            (1L, 1L, 0L), (pace.Count(CallOutcome.Accepted), pace.Count(CallOutcome.Gone), pace.Count(CallOutcome.Refused)));
+        Assert.Equal((1L, 1L, 0L), (pace.Count(CallOutcome.Accepted), pace.Count(CallOutcome.Gone), pace.Count(CallOutcome.Refused)));
         Assert.Equal(TimeSpan.FromMilliseconds(15), pace.End().CallTime);
     }
 

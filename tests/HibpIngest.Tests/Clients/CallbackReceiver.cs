@@ -45,8 +45,7 @@ internal sealed class CallbackReceiver : IAsyncDisposable
         if (Certificate is not null)
         {
             var tls = new SslStream(stream);
-            await tls.AuthenticateAsServerAsync(
-                new SslServerAuthenticationOptions { ServerCertificate = Certificate }, cancellationToken);
+            await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificate = Certificate }, cancellationToken);
             stream = tls;
         }
         await using var ours = stream;
