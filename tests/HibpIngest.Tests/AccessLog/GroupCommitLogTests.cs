@@ -87,8 +87,7 @@ public sealed class GroupCommitLogTests
         var found = await AccessLogContents.ReadAsync(_memory);
         Assert.Equal(Enumerable.Range(0, Capacity + 1), found.Select(one => (int)one.Record.Microseconds).Order().Distinct());
         // The length of a response that was never sent is unknown.
-        Assert.All(
-            found.Skip(1).Take(2), one => Assert.Equal((503, AccessRecord.UnknownBytes), (one.Record.Status, one.Record.Bytes)));
+        Assert.All(found.Skip(1).Take(2), one => Assert.Equal((503, AccessRecord.UnknownBytes), (one.Record.Status, one.Record.Bytes)));
         AssertLogged((EventIds.AccessLogDown, ""), (EventIds.AccessLogUp, "10 requests were not logged"));
         AssertNumbered(found);
     }
@@ -148,11 +147,7 @@ public sealed class GroupCommitLogTests
         for (var i = 1; i <= Capacity + 5; i++)
             log.Add(Record(i));
         var ended = log.DisposeAsync().AsTask();
-        while (!ended.IsCompleted)
-        {
-            _clock.Advance(TimeSpan.FromSeconds(1));
-            await Task.Yield();
-        }
+        await _clock.AdvanceUntilAsync(ended, TimeSpan.FromMinutes(1));
         await ended;
         Assert.Equal(Capacity + 5, log.NotLogged);
         await AssertHoldsAsync(1);

@@ -1,58 +1,37 @@
 namespace HibpIngest.Tests.Accounts;
 
 /// <summary>
-/// A simple implementation of what the scanner must find: the whole text as one string in which every non-ASCII
-/// character is a separator, and one loop over it; accounts lost to such a character are counted. It shares only the
-/// list of top-level domains with the scanner.
+/// A simple implementation of what the scanner must find: the matches of one pattern in the whole text, in which every
+/// non-ASCII character is a separator; accounts lost to such a character are counted. It shares only the list of
+/// top-level domains with the scanner.
 /// </summary>
-internal static class ReferenceExtractor
+internal static partial class ReferenceExtractor
 {
-    private const string Letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    private const string AliasCharacters = Letters + "0123456789.-+_";
-    private const string DomainCharacters = Letters + "0123456789.-";
+    private const string DomainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
 
     public static (List<string> Accounts, long[] Broken) Extract(string text)
     {
         var accounts = new List<string>();
         var broken = new long[Enum.GetValues<AccountRule>().Length];
-        var i = 0;
-        var floor = 0;
-        while (i < text.Length)
+        foreach (Match match in Candidate().Matches(text))
         {
-            if (text[i] != '@')
-            {
-                i++;
-                continue;
-            }
-            var start = i;
-            while (start > floor && AliasCharacters.Contains(text[start - 1]))
-                start--;
-            if (start < i && start > floor && text[start - 1] == '\\' && "trn".Contains(text[start]))
-                start++;
-            var end = i + 1;
-            while (end < text.Length && DomainCharacters.Contains(text[end]))
-                end++;
-            var followsNonAscii = start > floor && text[start - 1] > 127;
+            var (alias, domain) = (match.Groups["alias"].Value.ToLowerInvariant(), match.Groups["domain"].Value.ToLowerInvariant());
+            var (start, end) = (match.Groups["domain"].Index, match.Groups["domain"].Index + domain.Length);
+            var followsNonAscii = match.Index > 0 && text[match.Index - 1] > 127;
             var endsWithNonAscii = end < text.Length && text[end] > 127;
-            if (start == i || end - (i + 1) < 3)
+            if (alias.Length == 0 || domain.Length < 3)
             {
-                if (start == i ? followsNonAscii && HasDomain(text, i + 1, i + 1) : endsWithNonAscii && HasDomain(text, i + 1, end))
+                if (alias.Length == 0 ? followsNonAscii && HasDomain(text, start, start) : endsWithNonAscii && HasDomain(text, start, end))
                     broken[(int)AccountRule.NonAscii]++;
-                i++;
-                floor = i;
-                continue;
             }
-            var alias = text[start..i].ToLowerInvariant();
-            var domain = text[(i + 1)..end].ToLowerInvariant();
-            if (FirstBroken(alias, domain) is { } rule)
+            else if (FirstBroken(alias, domain) is { } rule)
             {
                 var nonAscii = (rule == AccountRule.AliasPeriod && alias[0] == '.' && followsNonAscii)
-                    || (domain.Length <= 255 && endsWithNonAscii && HasDomain(text, i + 1, end));
+                    || (domain.Length <= 255 && endsWithNonAscii && HasDomain(text, start, end));
                 broken[(int)(nonAscii ? AccountRule.NonAscii : rule)]++;
             }
             else
                 accounts.Add(alias + "@" + domain);
-            i = floor = end;
         }
         return (accounts, broken);
     }
@@ -93,4 +72,10 @@ internal static class ReferenceExtractor
             return AccountRule.AccountLength;
         return null;
     }
+
+    /// <summary>Ends with the domain, or with the @ if the domain is too short or there is no alias. An escape isn't in an alias.</summary>
+    [GeneratedRegex(
+        @"(?>((?<=\\)[trn])?)((?<alias>[A-Za-z0-9.+_-]+)@(?<domain>[A-Za-z0-9.-]{3,})"
+        + "|(?<alias>[A-Za-z0-9.+_-]*)@(?=(?<domain>[A-Za-z0-9.-]*)))", RegexOptions.ExplicitCapture, 10_000)]
+    private static partial Regex Candidate();
 }

@@ -22,8 +22,7 @@ public sealed class FormatTests
         foreach (var (name, file) in new[] { ("a.tar", tar), ("a.tar.gz", Gzip(tar)), ("A.TGZ", Gzip(tar)) })
         {
             var read = Read(file, default, out var end, name: name);
-            Assert.Equal(
-                [new(0, "a.csv", text), new(3, deep, text[..512]), new(4, "b", text[..511]), new(5, "c", text[..513])], read);
+            Assert.Equal([new(0, "a.csv", text), new(3, deep, text[..512]), new(4, "b", text[..511]), new(5, "c", text[..513])], read);
             Assert.Equal((6, 6), (end.Entry, end.EntriesOpened));
         }
     }
@@ -112,8 +111,7 @@ public sealed class FormatTests
         AssertRefused(reason, tar, name: "dir/a.tar");
         Assert.StartsWith("'a.tar': ", Refusal(tar, name: "dir/a.tar"), StringComparison.Ordinal);
         // Reading forward, there is no length to compare with: missing data is detected only when it is reached.
-        AssertRefused(
-            reason.Contains("bytes of a file in it", StringComparison.Ordinal) ? "cut off" : reason, Gzip(tar), name: "a.tgz");
+        AssertRefused(reason.Contains("bytes of a file in it", StringComparison.Ordinal) ? "cut off" : reason, Gzip(tar), name: "a.tgz");
         AssertRefused(": ", Zip(true, ("t", tar)));
     }
 
@@ -164,8 +162,7 @@ public sealed class FormatTests
     public void Load_started_before_tar_support_reads_a_nested_tar_as_text()
     {
         var tar = Tar(TarEntryFormat.Ustar, ("somebody@example.com", Bytes("text")));
-        using var zip = BreachFile.Open(
-            new MemoryStream(Zip(true, ("t", tar))), "a.zip", null, new ArchiveLimits(), opensTars: false);
+        using var zip = BreachFile.Open(new MemoryStream(Zip(true, ("t", tar))), "a.zip", null, new ArchiveLimits(), opensTars: false);
         var texts = zip.ReadFrom(default).Select(text => new StreamReader(text.Content).ReadToEnd()).ToList();
         Assert.Contains("somebody@example.com", Assert.Single(texts), StringComparison.Ordinal);
     }
@@ -300,16 +297,14 @@ public sealed class FormatTests
     {
         using var file = new TextBreach(
             new MemoryStream(bytes), EntryName.File("a.csv"), new InflationMeter(new ArchiveLimits(), bytes.Length), partBytes);
-        var (sink, counts, positions) = (new CollectingSink(), new HibpIngest.Accounts.RejectionCounts(), new List<ArchivePosition>());
-        var scanner = new HibpIngest.Pipeline.Ingest.AccountScanner(sink, counts);
+        var (accounts, positions) = (new List<string>(), new List<ArchivePosition>());
         foreach (var text in file.ReadFrom(start))
         {
             positions.Add(text.TopLevel);
             var content = new MemoryStream();
             text.Content.CopyTo(content, 777);
-            scanner.Scan(content.ToArray());
-            scanner.EndOfText();
+            accounts.AddRange(CollectingSink.Scan(content.ToArray()).Accounts);
         }
-        return (sink.Accounts, positions, file.Position);
+        return (accounts, positions, file.Position);
     }
 }

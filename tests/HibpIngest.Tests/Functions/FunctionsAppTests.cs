@@ -16,8 +16,7 @@ public sealed class FunctionsAppTests
     {
         var builder = Host.CreateApplicationBuilder();
         builder.Configuration.AddInMemoryCollection([new(setting, "Trace"), new("Logging:LogLevel:HibpIngest.Hosting", "Debug")]);
-        _ = new FunctionsApp(
-            builder, _ => throw new BadInputException("no settings"), (_, _) => { }, _ => { });
+        _ = new FunctionsApp(builder, _ => throw new BadInputException("no settings"), (_, _) => { }, _ => { });
         using var host = builder.Build();
         var logs = host.Services.GetRequiredService<ILoggerFactory>();
         foreach (var category in (string[])["Microsoft.AspNetCore.Hosting.Diagnostics", "System.Net.Http", "Azure.Core"])

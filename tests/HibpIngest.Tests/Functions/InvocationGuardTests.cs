@@ -108,8 +108,7 @@ public sealed class InvocationGuardTests
 
         public override ImmutableArray<FunctionParameter> Parameters => [];
 
-        public override IImmutableDictionary<string, BindingMetadata> InputBindings =>
-            ImmutableDictionary<string, BindingMetadata>.Empty;
+        public override IImmutableDictionary<string, BindingMetadata> InputBindings => ImmutableDictionary<string, BindingMetadata>.Empty;
 
         public override IImmutableDictionary<string, BindingMetadata> OutputBindings => InputBindings;
     }

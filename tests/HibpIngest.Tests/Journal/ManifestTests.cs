@@ -11,7 +11,7 @@ public sealed class ManifestTests
     [Fact]
     public void Load_folder_is_named_as_documented()
     {
-        var load = Entry(7, new BlobVersion("Adobe.zip", "\"0x8DC1\""), DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000));
+        var load = RecoveryPlanTests.Document(7) with { Blob = "Adobe.zip", ETag = "\"0x8DC1\"" };
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
         var folder = JournalNames.Folder(load);
         Assert.Equal($"0000000007-{expected}/", folder);
@@ -73,25 +73,4 @@ public sealed class ManifestTests
 
     private static async Task WriteAsync(FolderJournal log, string name, string text) =>
         Assert.True(await log.WriteAsync(name, Encoding.UTF8.GetBytes(text), None));
-
-    private static JournalEntry Entry(long load, BlobVersion blob, DateTimeOffset startedAt) => new()
-    {
-        Load = new(load),
-        Mark = 1,
-        Blob = blob,
-        Generation = 1,
-        StartedAt = startedAt,
-        Settings = null!,
-        LastPosition = 1,
-        Accounts = 1,
-        IsComplete = true,
-        Stopped = false,
-        Removing = false,
-        Purged = false,
-        PublishedAt = null,
-        Breach = null!,
-        ModifiedAt = null,
-        Version = 0,
-        JournaledVersion = null,
-    };
 }

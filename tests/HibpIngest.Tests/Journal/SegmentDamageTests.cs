@@ -11,6 +11,10 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
 {
     private const int Times = 10_000;
 
+    /// <summary>Numbers of eight bytes, and of four if the others are cut off.</summary>
+    private static readonly long[] Extremes =
+        [long.MaxValue, long.MinValue, int.MaxValue, int.MinValue, -1, 0, 1 << 30, SegmentLimits.RawBytes(SegmentLimits.BlockRows)];
+
     /// <summary>A block with as many rows as the header allows.</summary>
     private static readonly int MaxAllocated = SegmentLimits.RawBytes(SegmentSamples.Facts(1, 1).SliceRows);
 
@@ -227,18 +231,8 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
             e.Message);
     }
 
-    private static DamagedSegmentException? Refusal(byte[] bytes)
-    {
-        try
-        {
-            SegmentBytes.Open(SegmentSamples.Name, bytes).Verify();
-            return null;
-        }
-        catch (DamagedSegmentException e)
-        {
-            return e;
-        }
-    }
+    private static DamagedSegmentException? Refusal(byte[] bytes) =>
+        (DamagedSegmentException?)Record.Exception(() => SegmentBytes.Open(SegmentSamples.Name, bytes).Verify());
 
     /// <summary>Writes fewer rows per block than the facts allow, as in a load whose batches ended early.</summary>
     private static async Task<Sealed> SealAsync(
@@ -353,10 +347,10 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
                 header[random.Next(8)] ^= (byte)(1 << random.Next(8));
                 break;
             case 0:
-                Forge(random, header[8..]);
+                Forge(random, header.Slice(8, 4));
                 break;
             case 1:
-                Forge64(random, header[(random.Next(2) == 0 ? 64 : 72)..]);
+                Forge(random, header.Slice(random.Next(2) == 0 ? 64 : 72, 8));
                 break;
             case 2:
                 BinaryPrimitives.WriteUInt16LittleEndian(header[(80 + (2 * random.Next(3)))..], (ushort)Forged(random, 13));
@@ -386,10 +380,8 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var field = new[] { 0, 4, 8, 12, 16, 24, 28, 32, 33, 34 }[random.Next(10)];
         if (field is 32 or 33 or 34)
             frame[field] = (byte)random.Next(256);
-        else if (field == 16)
-            Forge64(random, frame[16..]);
         else
-            Forge(random, frame[field..]);
+            Forge(random, frame.Slice(field, field == 16 ? 8 : 4));
         if (random.Next(3) == 0)
             return new Damaged(bytes, number);
         // In half of these, the index has the same forged value as the frame.
@@ -413,10 +405,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var entry = bytes.AsSpan(
             segment.FooterOffset + (random.Next(segment.Index.Blocks.Length) * SegmentLimits.IndexBytes), SegmentLimits.IndexBytes);
         var field = random.Next(6);
-        if (field < 2)
-            Forge64(random, entry[(field * 8)..]);
-        else
-            Forge(random, entry[((field * 4) + 8)..]);
+        Forge(random, field < 2 ? entry.Slice(field * 8, 8) : entry.Slice((field * 4) + 8, 4));
         return new Damaged(random.Next(3) == 0 ? bytes : SealFooter(bytes, segment.FooterOffset));
     }
 
@@ -425,10 +414,7 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         var bytes = segment.Bytes.ToArray();
         var tail = bytes.AsSpan(^SegmentLimits.TailBytes..);
         var field = new[] { 0, 8, 12, 16, 24, 32, 36 }[random.Next(7)];
-        if (field is 0 or 16 or 24)
-            Forge64(random, tail[field..]);
-        else
-            Forge(random, tail[field..]);
+        Forge(random, tail.Slice(field, field is 0 or 16 or 24 ? 8 : 4));
         return new Damaged(random.Next(3) == 0 ? bytes : SealFooter(bytes, segment.FooterOffset));
     }
 
@@ -513,27 +499,20 @@ public sealed class SegmentDamageTests(ITestOutputHelper output)
         return bytes;
     }
 
-    private static void Forge(Random random, Span<byte> number) =>
-        BinaryPrimitives.WriteInt32LittleEndian(number, Forged(random, BinaryPrimitives.ReadInt32LittleEndian(number)));
+    /// <summary>Forges a number of four or eight bytes.</summary>
+    private static void Forge(Random random, Span<byte> number)
+    {
+        var value = number.Length == 4 ? BinaryPrimitives.ReadInt32LittleEndian(number) : BinaryPrimitives.ReadInt64LittleEndian(number);
+        BitConverter.GetBytes(Forged(random, value)).AsSpan(0, number.Length).CopyTo(number);
+    }
 
-    private static void Forge64(Random random, Span<byte> number) =>
-        BinaryPrimitives.WriteInt64LittleEndian(number, Forged64(random, BinaryPrimitives.ReadInt64LittleEndian(number)));
-
-    private static int Forged(Random random, int value) => random.Next(5) switch
+    private static long Forged(Random random, long value) => random.Next(5) switch
     {
         0 => value + random.Next(1, 20),
         1 => value - random.Next(1, 20),
-        2 => (random.NextInt64() & 0xFFFFFFFF) is var any ? (int)any : 0,
-        3 => new[] { int.MaxValue, int.MinValue, -1, 0, 1 << 30, SegmentLimits.RawBytes(SegmentLimits.BlockRows) }[random.Next(6)],
-        _ => value ^ (1 << random.Next(32)),
-    };
-
-    private static long Forged64(Random random, long value) => random.Next(4) switch
-    {
-        0 => value + random.Next(1, 100),
-        1 => value - random.Next(1, 100),
         2 => random.NextInt64(),
-        _ => new[] { long.MaxValue, long.MinValue, -1, 0, int.MaxValue }[random.Next(5)],
+        3 => random.GetItems(Extremes, 1)[0],
+        _ => value ^ (1L << random.Next(32)),
     };
 
     private sealed record Sealed(byte[] Bytes, SegmentIndex Index)

@@ -1,5 +1,5 @@
 using HibpIngest.Passwords.Ranges;
-using Org.BouncyCastle.Crypto.Digests;
+using Org.BouncyCastle.Security;
 
 namespace HibpIngest.Tests.Passwords;
 
@@ -15,13 +15,6 @@ internal static class HashText
 
     public static string Sha1(string password) => Convert.ToHexString(SHA1.HashData(Encoding.UTF8.GetBytes(password)));
 
-    public static string Ntlm(string password)
-    {
-        var digest = new MD4Digest();
-        foreach (var part in Encoding.Unicode.GetBytes(password))
-            digest.Update(part);
-        var hash = new byte[16];
-        digest.DoFinal(hash, 0);
-        return Convert.ToHexString(hash);
-    }
+    public static string Ntlm(string password) =>
+        Convert.ToHexString(DigestUtilities.CalculateDigest("MD4", Encoding.Unicode.GetBytes(password)));
 }

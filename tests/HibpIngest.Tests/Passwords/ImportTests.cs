@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using HibpIngest.Cli.Output;
 using HibpIngest.Passwords.Import;
 using HibpIngest.Passwords.Ranges;
@@ -55,7 +56,7 @@ public sealed class ImportTests : IDisposable
             for (var run = 0; ; run++)
             {
                 Assert.True(run < 200, $"no end after {failAfter} bytes");
-                var allowance = new Allowance { Bytes = failAfter + (run * 2_500) };
+                var allowance = new StrongBox<int>(failAfter + (run * 2_500));
                 using var import = HashImport.Open(
                     Options(HashMode.Sha1) with { BlockBytes = 64, CheckpointBytes = 700 },
                     [.. contents.Select((content, i) => new ImportInput($"{i}.txt", () => new FailingStream(content, allowance))
@@ -432,22 +433,17 @@ public sealed class ImportTests : IDisposable
             found.SequenceEqual(_counts.Select(pair => $"{pair.Key}:{Math.Min(pair.Value, long.MaxValue):0}"));
     }
 
-    private sealed class Allowance
-    {
-        public int Bytes { get; set; }
-    }
-
     /// <summary>Fails once this many bytes have been read from all streams that share the allowance.</summary>
-    private sealed class FailingStream(byte[] content, Allowance allowance) : MemoryStream(content)
+    private sealed class FailingStream(byte[] content, StrongBox<int> allowance) : MemoryStream(content)
     {
         public const string Message = "cut off by the test";
 
         public override int Read(byte[] buffer, int offset, int count)
         {
-            if (allowance.Bytes == 0)
+            if (allowance.Value == 0)
                 throw new IOException(Message);
-            var read = base.Read(buffer, offset, Math.Min(count, allowance.Bytes));
-            allowance.Bytes -= read;
+            var read = base.Read(buffer, offset, Math.Min(count, allowance.Value));
+            allowance.Value -= read;
             return read;
         }
     }

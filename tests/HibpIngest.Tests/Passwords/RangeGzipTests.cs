@@ -53,7 +53,9 @@ public sealed class RangeGzipTests
             {
                 var damaged = gzip.ToArray();
                 damaged[at] ^= (byte)(1 << bit);
-                AssertRefusedOrSame(damaged, whole);
+                // Or the text is the same, since no decoder reads some of the bits.
+                if (Record.Exception(() => Assert.Equal(whole, RangeGzip.Decompress(damaged))) is { } refused)
+                    Assert.IsType<StoreMismatchException>(refused);
             }
         }
         for (var length = 0; length < gzip.Length; length++)
@@ -61,19 +63,6 @@ public sealed class RangeGzipTests
             var before = GC.GetAllocatedBytesForCurrentThread();
             Assert.Throws<StoreMismatchException>(() => RangeGzip.Decompress(gzip.AsMemory(0, length)));
             Assert.InRange(GC.GetAllocatedBytesForCurrentThread() - before, 0, maxBytes + Overhead);
-        }
-    }
-
-    /// <summary>Asserts an error or the same text, since no decoder reads some of the bits.</summary>
-    private static void AssertRefusedOrSame(byte[] damaged, byte[] whole)
-    {
-        try
-        {
-            Assert.Equal(whole, RangeGzip.Decompress(damaged));
-        }
-        catch (StoreMismatchException)
-        {
-            // Expected.
         }
     }
 

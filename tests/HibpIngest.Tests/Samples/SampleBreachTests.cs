@@ -95,19 +95,9 @@ public sealed class SampleBreachTests
     private static (List<string> Accounts, long[] Counts, string Text) Read(byte[] zip)
     {
         using var archive = new ZipArchive(new MemoryStream(zip));
-        var sink = new CollectingSink();
-        var counts = new RejectionCounts();
-        var scanner = new AccountScanner(sink, counts);
-        var text = new StringBuilder();
-        foreach (var entry in archive.Entries)
-        {
-            using var content = new MemoryStream();
-            using (var inflated = entry.Open())
-                inflated.CopyTo(content);
-            scanner.Scan(content.ToArray());
-            scanner.EndOfText();
-            text.Append(Encoding.Latin1.GetString(content.ToArray()));
-        }
-        return (sink.Accounts, counts.ByRule, text.ToString());
+        var texts = archive.Entries.Select(entry => new StreamReader(entry.Open(), Encoding.Latin1, false).ReadToEnd()).ToList();
+        var scanned = texts.ConvertAll(text => CollectingSink.Scan(Encoding.Latin1.GetBytes(text)));
+        long[] counts = [.. Enum.GetValues<AccountRule>().Select(rule => scanned.Sum(one => one.Broken[(int)rule]))];
+        return ([.. scanned.SelectMany(one => one.Accounts)], counts, string.Concat(texts));
     }
 }

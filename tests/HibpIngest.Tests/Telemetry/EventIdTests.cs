@@ -26,9 +26,7 @@ public sealed class EventIdTests
             .SelectMany(
                 type => type.GetMethods(
                     BindingFlags.Instance | BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
-            .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId)
-            .OfType<int>()
-            .ToList();
+            .Select(method => method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId).OfType<int>().ToList();
         var written = typeof(EventIds).GetFields().Select(field => (int)field.GetRawConstantValue()!).ToList();
         Assert.Contains(TelemetryNames.Logs.LoadSeen, ids);
         Assert.Equal(ids.Distinct().Order(), ids.Order());

@@ -92,10 +92,8 @@ public sealed class SqlServerErrorsTests
     {
         var certificate = DriverErrors.Sql("pre-login handshake", new AuthenticationException("The remote certificate was rejected"), 35);
         Classified<StoreRefusedException>(FailureKind.Final, certificate, Stage.Opening, says: "TrustServerCertificate");
-        Classified<StoreRefusedException>(
-            FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening, says: "az login");
-        Classified<UnavailableException>(
-            FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
+        Classified<StoreRefusedException>(FailureKind.Final, new CredentialUnavailableException("none"), Stage.Opening, says: "az login");
+        Classified<UnavailableException>(FailureKind.Transient, new AuthenticationFailedException("network"), Stage.Opening, opened: true);
         // The driver wraps an exception of its token callback in an error of the class that ends a connection; its
         // own timeout cancels the callback.
         var wrapped = DriverErrors.Sql("no credential", new CredentialUnavailableException("none"), 0);
