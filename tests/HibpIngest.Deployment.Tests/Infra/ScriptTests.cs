@@ -15,7 +15,8 @@ public sealed class ScriptTests
         Assert.Equal(["infra/deploy.sh", "infra/scale.sh"], scripts);
         foreach (var script in scripts)
         {
-            Assert.Equal(new HibpResult(0, "", ""), await InfraFiles.RunAsync("bash", ["-n", script]));
+            var parsed = await InfraFiles.RunAsync("bash", ["-n", script]);
+            Assert.Equal((0, "", ""), (parsed.ExitCode, parsed.Output, parsed.Error));
             var (exitCode, output, error) = await InfraFiles.RunAsync("bash", [script, "--help"]);
             Assert.Equal((0, ""), (exitCode, error));
             Assert.StartsWith($"Usage: {script} ", output, StringComparison.Ordinal);

@@ -34,8 +34,9 @@ internal static class TestProcess
     /// <summary>Runs a program to its end.</summary>
     public static async Task<HibpResult> RunToEndAsync(this ProcessStartInfo start)
     {
-        (start.RedirectStandardOutput, start.RedirectStandardError) = (true, true);
+        (start.RedirectStandardInput, start.RedirectStandardOutput, start.RedirectStandardError) = (true, true, true);
         using var process = Process.Start(start)!;
+        process.StandardInput.Close(); // a program that asks for something fails
         try
         {
             var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());

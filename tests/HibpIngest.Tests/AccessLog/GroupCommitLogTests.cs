@@ -147,7 +147,7 @@ public sealed class GroupCommitLogTests
         for (var i = 1; i <= Capacity + 5; i++)
             log.Add(Record(i));
         var ended = log.DisposeAsync().AsTask();
-        await _clock.AdvanceUntilAsync(ended, TimeSpan.FromMinutes(1));
+        await _clock.AdvanceUntilAsync(ended, TimeSpan.FromSeconds(1));
         await ended;
         Assert.Equal(Capacity + 5, log.NotLogged);
         await AssertHoldsAsync(1);

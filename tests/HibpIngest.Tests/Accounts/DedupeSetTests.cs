@@ -23,7 +23,7 @@ public sealed class DedupeSetTests
     }
 
     [Fact]
-    public void Accounts_of_any_length_that_differ_only_in_where_the_alias_ends_are_distinct()
+    public void Accounts_that_differ_only_in_where_the_alias_ends_are_distinct_and_the_longest_is_accepted()
     {
         var set = new DedupeSet(100);
         Assert.True(Add(set, "ab", "c.com"));

@@ -69,6 +69,7 @@ public sealed class BlobVersionStreamTests(ITestOutputHelper output)
             var ended = await reading.WaitAsync(TimeSpan.FromSeconds(10));
             Assert.True(ended is OperationCanceledException or ObjectDisposedException, $"seed {Seed}, round {round}: {ended?.Message}");
         }
+        Assert.All(server.Fetched, range => Assert.Equal(server.ETag, range.IfMatch));
     }
 
     private static void ReadForever(Stream stream, byte[] content, Random random, int reads, TaskCompletionSource enough)

@@ -270,9 +270,11 @@ public sealed class CallbackSenderTests
             Assert.NotEqual(0, await client.GetStream().ReadAsync(new byte[16_384], cancellationToken));
             await client.GetStream().WriteAsync(Encoding.ASCII.GetBytes(greeting), cancellationToken);
         });
-        await using var sender = new Network(_ => [Public4]) { Port = server.Port }.NewSender();
+        var network = new Network(_ => [Public4]) { Port = server.Port };
+        await using var sender = network.NewSender();
 
         Assert.Equal(Unreachable(NoTls), await CallAsync(sender, Url));
+        Assert.Single(network.Connected);
     }
 
     [Theory]

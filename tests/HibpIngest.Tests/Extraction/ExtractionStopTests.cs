@@ -44,5 +44,6 @@ public sealed class ExtractionStopTests
 
         // The reader of the batches doesn't wait either.
         Assert.False(await extraction.Batches.WaitToReadAsync(CancellationToken.None).AsTask().WaitAsync(Soon));
+        Assert.All(server.Fetched, range => Assert.Equal(server.ETag, range.IfMatch));
     }
 }

@@ -11,7 +11,10 @@ public sealed class ManifestTests
     [Fact]
     public void Load_folder_is_named_as_documented()
     {
-        var load = RecoveryPlanTests.Document(7) with { Blob = "Adobe.zip", ETag = "\"0x8DC1\"" };
+        var load = RecoveryPlanTests.Document(7) with
+        {
+            Blob = "Adobe.zip", ETag = "\"0x8DC1\"", Generation = 1, StartedAt = DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000),
+        };
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
         var folder = JournalNames.Folder(load);
         Assert.Equal($"0000000007-{expected}/", folder);

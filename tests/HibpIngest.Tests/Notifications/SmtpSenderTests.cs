@@ -27,7 +27,7 @@ public sealed class SmtpSenderTests
             await sender.SendAsync(Mail(content, "ann@example.com"), default).WaitAsync(TestTimeout);
 
         Assert.Equal(
-            contents.Select(content => $"{Header}{content.TrimEnd()}\r\n"),
+            contents.Select(content => $"{Header}{content}{(content.EndsWith('\n') ? "" : "\r\n")}"),
             server.Mails.Select(mail => Encoding.ASCII.GetString(mail.Content)));
         Assert.All(
             server.Mails, mail => Assert.Equal(

@@ -111,12 +111,15 @@ public sealed class SubscriberFileTests
         var csv = new StringBuilder("email,domain\n");
         for (var i = 0; i < 300_000; i++)
             csv.Append("user").Append(i % 150_000).Append(i % 1000 == 0 ? "@example.com,\n\n" : "@example.com,\n");
+        var text = csv.Append("bad\n").ToString();
         var bad = new List<long>();
 
-        var subscriptions = Read(csv.Append("bad\n").ToString(), (line, _) => bad.Add(line));
+        var subscriptions = Read(text, (line, _) => bad.Add(line));
 
         Assert.Equal((150_000, "user149999@example.com"), (subscriptions.Count, subscriptions[^1].Email));
         Assert.Equal([300_302], bad);
+        Assert.StartsWith(
+            "the subscriber file, line 300302:", Assert.Throws<BadInputException>(() => Read(text)).Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -54,8 +54,8 @@ public sealed class RangeGzipTests
                 var damaged = gzip.ToArray();
                 damaged[at] ^= (byte)(1 << bit);
                 // Or the text is the same, since no decoder reads some of the bits.
-                if (Record.Exception(() => Assert.Equal(whole, RangeGzip.Decompress(damaged))) is { } refused)
-                    Assert.IsType<StoreMismatchException>(refused);
+                var refused = Record.Exception(() => Assert.Equal(whole, RangeGzip.Decompress(damaged)));
+                Assert.True(refused is null or StoreMismatchException, $"bit {bit} of byte {at}: {refused}");
             }
         }
         for (var length = 0; length < gzip.Length; length++)

@@ -30,7 +30,7 @@ public sealed class ExceptionGuardTests
         Assert.Equal("System.InvalidOperationException", item["exception.type"]);
         Assert.Contains(
             "System.InvalidOperationException < System.FormatException", item["exception.stacktrace"], StringComparison.Ordinal);
-        Assert.Contains(nameof(Throw), item["exception.stacktrace"], StringComparison.Ordinal);
+        Assert.Contains($"{nameof(ExceptionGuardTests)}.{nameof(Throw)}", item["exception.stacktrace"], StringComparison.Ordinal);
         Assert.Empty(AddressSearch.Find(endpoint.Got.Select(one => one.Body), [Address]));
     }
 
