@@ -4,8 +4,6 @@ public abstract class AccessBlobsContract
 {
     private const string Name = "2026112304/0-00001.log";
 
-    private static readonly CancellationToken None = CancellationToken.None;
-
     protected abstract Task<IAccessBlobs> OpenAsync();
 
     [Fact]

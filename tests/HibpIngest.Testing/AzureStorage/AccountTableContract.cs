@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class AccountTableContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns an existing, empty table as writers and as readers open it.</summary>
     protected abstract Task<(IAccountTable Table, IAccountReads Reads)> NewTableAsync();
 

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class BreachBlobsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private const int MiB = 1024 * 1024;
 
     /// <summary>Returns an existing, empty container.</summary>

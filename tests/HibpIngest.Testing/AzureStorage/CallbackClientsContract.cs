@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class CallbackClientsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private static readonly CallbackClient Contoso = new()
     {
         Number = 4_711,

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class CatalogueBlobsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     // A breach's name may contain all of these characters.
     private const string OddName = "breach/odd #1? 50% & Ärger+x.json";
 

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class JournalBlobsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns a container that doesn't exist yet.</summary>
     protected abstract Task<IJournalBlobs> NewContainerAsync();
 

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class MessageQueueContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private static readonly TimeSpan Long = TimeSpan.FromMinutes(5);
 
     /// <summary>Returns an existing, empty queue.</summary>

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class PasswordAppendsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns an empty store that hasn't been created.</summary>
     protected abstract Task<IPasswordAppends> NewStoreAsync();
 

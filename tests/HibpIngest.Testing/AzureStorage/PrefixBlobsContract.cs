@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class PrefixBlobsContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns a store that hasn't been created.</summary>
     protected abstract Task<IPrefixBlobs> NewStoreAsync();
 

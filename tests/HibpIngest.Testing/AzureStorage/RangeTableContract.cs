@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class RangeTableContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns an existing, empty table.</summary>
     protected abstract Task<IRangeTable> NewTableAsync();
 

@@ -2,8 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class StoreRegisterContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Returns an existing, empty register.</summary>
     protected abstract Task<IStoreRegister> NewRegisterAsync();
 

@@ -2,7 +2,6 @@ namespace HibpIngest.Testing;
 
 public abstract class UsageTableContract
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly DateTimeOffset Hour = new(2026, 11, 22, 23, 0, 0, TimeSpan.Zero);
 
     /// <summary>Returns a table that hasn't been created.</summary>

@@ -8,8 +8,6 @@ internal sealed class CallRig : IAsyncDisposable
 {
     public static readonly IEnumerable<int> AllPrefixes = Enumerable.Range(0, PrefixBitmap.Prefixes);
 
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private readonly TestClock? _clock;
     private readonly StorageAccount _account;
 

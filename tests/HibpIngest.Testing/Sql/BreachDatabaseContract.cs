@@ -8,7 +8,6 @@ public abstract partial class BreachDatabaseContract : IAsyncLifetime
     protected const string Other = "host/2/other";
     protected const int SliceRows = 3;
     protected static readonly TimeSpan Lease = TimeSpan.FromMinutes(2);
-    protected static readonly CancellationToken None = CancellationToken.None;
 
     private readonly List<IBreachDatabase> _opened = [];
 
