@@ -142,5 +142,5 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
 
     private Task<WebRig> StartAsync(bool isOn = true) => WebRig.StartAsync(
         fixture.Pipeline.Connection, configure: options => options.AccessLog = isOn,
-        replaceServices: services => services.AddSingleton<IAccessBlobs>(_blobs));
+        replaceServices: services => services.AddSingleton(_blobs.Port));
 }

@@ -88,7 +88,7 @@ public sealed class PasswordApiTests(PasswordClientTests.Corpus corpus)
     {
         var isDown = false;
         await using var web = await WebRig.StartAsync(corpus.Connection, replaceServices: services => services.Wrap<IPasswordBlobs>(
-            blobs => new FaultyBlobs(blobs) { IsDown = () => isDown }));
+            blobs => new FaultyBlobs(blobs) { IsDown = () => isDown }.Port));
         var before = await web.GetAsync($"/range/{Within}");
         isDown = true;
         var reply = await web.GetAsync("/range/7C4A8");

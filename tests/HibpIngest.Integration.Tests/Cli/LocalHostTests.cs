@@ -1,5 +1,6 @@
 using HibpIngest.Cli.LocalHost;
 using HibpIngest.Hosting.Messages;
+using HibpIngest.Integration.Tests.EndToEnd;
 using HibpIngest.Pipeline.Sweeping;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
@@ -106,14 +107,11 @@ public sealed class LocalHostTests
         using var stop = new CancellationTokenSource();
         var reported = new List<IReadOnlyDictionary<string, int>>();
         var host = RunHostAsync(
-            rig.Context with
+            rig.Context.WithBlobs(async () =>
             {
-                Blobs = new HookedBlobs(rig.Context.Blobs, async () =>
-                {
-                    begun.TrySetResult();
-                    await go.Task;
-                }),
-            },
+                begun.TrySetResult();
+                await go.Task;
+            }),
             Quick with { Roles = HostRoles.Ingest, OnStopping = reported.Add }, stop.Token);
         await begun.Task.WaitAsync(TestTimeout);
         await stop.CancelAsync();

@@ -78,7 +78,11 @@ internal static class PipelineSteps
         }
 
         /// <summary>Returns parts with a hook that runs before a zip is opened.</summary>
-        public PipelineParts WithBlobs(Func<Task> beforeOpen) => context with { Blobs = new HookedBlobs(context.Blobs, beforeOpen) };
+        public PipelineParts WithBlobs(Func<Task> beforeOpen) => context with
+        {
+            Blobs = PortProxy<IBreachBlobs>.Create(
+                context.Blobs, method => method == nameof(IBreachBlobs.OpenAsync) ? beforeOpen() : Task.CompletedTask),
+        };
 
         /// <summary>Returns parts whose calls of the database and the tables are recorded by their names.</summary>
         public (PipelineParts Context, ConcurrentQueue<string> Calls) Recorded()

@@ -24,7 +24,7 @@ public sealed class AppendRaceTests(ITestOutputHelper output)
         };
 
         var error = await Assert.ThrowsAsync<NotPossibleException>(() => rig.ImportAsync(
-            AppendRig.Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched }));
+            AppendRig.Ntlm(lines), HashMode.Ntlm, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = watched.Port }));
         Assert.Contains("were appended to release one", error.Message, StringComparison.Ordinal);
         Assert.Equal(HashMode.Sha1, Assert.Single((await rig.Releases.FindAsync("one", None))!.Parts).Mode);
         // Without a name, the same command makes a new release.

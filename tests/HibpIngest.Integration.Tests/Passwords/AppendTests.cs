@@ -172,7 +172,7 @@ public sealed class AppendTests(ITestOutputHelper output) : IAsyncLifetime
                 return operation == "Append" ? both.Task : Task.CompletedTask;
             },
         };
-        var changes = new ChangeLog(blobs, release);
+        var changes = new ChangeLog(blobs.Port, release);
         await Task.WhenAll(AddAsync(), AddAsync());
         await AddAsync();
         Assert.NotNull(await _rig.Stores.Blobs.FindAsync(PasswordNames.Changes(release, 2), None));
@@ -307,10 +307,8 @@ public sealed class AppendTests(ITestOutputHelper output) : IAsyncLifetime
     {
         await _appends.AppendAsync(_random, Prefixes, rows: 5);
         // The first repack has listed its work when the second starts, and continues when that has ended.
-        var stores = _rig.Stores with
-        {
-            Blobs = new FaultyBlobs(_rig.Stores.Blobs) { Before = FaultyBlobs.OnceAt("Write", "/index", () => _rig.RepackAsync(null)) },
-        };
+        var watched = new FaultyBlobs(_rig.Stores.Blobs) { Before = FaultyBlobs.OnceAt("Write", "/index", () => _rig.RepackAsync(null)) };
+        var stores = _rig.Stores with { Blobs = watched.Port };
         await Assert.ThrowsAnyAsync<HibpException>(() => _rig.RepackAsync(null, stores));
         Assert.NotEqual("one", (await _rig.Releases.GetCurrentAsync(None))!.Served.Release);
         Assert.Equal(2, (await _rig.Releases.ListAsync(None)).Count);
@@ -327,7 +325,7 @@ public sealed class AppendTests(ITestOutputHelper output) : IAsyncLifetime
         {
             // Its cleanup fails too, as if it were killed.
             var watched = new FaultyBlobs(_rig.Stores.Blobs) { FailsFrom = draw.Next(), LosesOnlyFirstResponse = draw.IsAfterwards() };
-            var stores = _rig.Stores with { Blobs = watched };
+            var stores = _rig.Stores with { Blobs = watched.Port };
             if (await FaultyBlobs.IsCompletedAsync(() => _rig.RepackAsync(null, stores)))
                 calls = watched.Calls;
             else if ((await _rig.Releases.GetCurrentAsync(None))!.Served.Release != "one")

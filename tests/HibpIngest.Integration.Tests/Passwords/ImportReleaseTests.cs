@@ -27,7 +27,7 @@ public sealed class ImportReleaseTests(ITestOutputHelper output)
             using var rig = await PasswordRig.StartAsync();
             var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             if (await FaultyBlobs.IsCompletedAsync(
-                () => rig.ImportAsync(Lines, HashMode.Sha1, null, [backend], rig.Stores with { Blobs = watched })))
+                () => rig.ImportAsync(Lines, HashMode.Sha1, null, [backend], rig.Stores with { Blobs = watched.Port })))
             {
                 calls = watched.Calls;
                 continue;

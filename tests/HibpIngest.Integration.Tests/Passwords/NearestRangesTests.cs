@@ -70,7 +70,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         using var near = await NewReplicaAsync();
         var watched = new FaultyBlobs(near.Stores.Blobs);
-        using var ranges = Ranges(near.Stores with { Blobs = watched });
+        using var ranges = Ranges(near.Stores with { Blobs = watched.Port });
         await ranges.RefreshAsync(None);
         watched.Hold();
         var before = watched.Reads;
@@ -103,7 +103,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         using var near = await NewReplicaAsync();
         var (nearest, primary) = (new FaultyBlobs(near.Stores.Blobs), new FaultyBlobs(_primary.Stores.Blobs));
-        using var ranges = Ranges(near.Stores with { Blobs = nearest }, _primary.Stores with { Blobs = primary });
+        using var ranges = Ranges(near.Stores with { Blobs = nearest.Port }, _primary.Stores with { Blobs = primary.Port });
         await ranges.RefreshAsync(None);
         nearest.Hold();
         primary.Hold();
@@ -122,7 +122,7 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         using var near = await NewReplicaAsync();
         var isDown = false;
-        var stores = near.Stores with { Blobs = new FaultyBlobs(near.Stores.Blobs) { IsDown = () => isDown } };
+        var stores = near.Stores with { Blobs = new FaultyBlobs(near.Stores.Blobs) { IsDown = () => isDown }.Port };
         using var ranges = Ranges(stores);
         await ranges.RefreshAsync(None);
         isDown = true;

@@ -25,7 +25,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
             var call = draw.Next();
             using var other = await PasswordRig.StartAsync();
             var watched = new FaultyBlobs(other.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
-            var stores = other.Stores with { Blobs = watched };
+            var stores = other.Stores with { Blobs = watched.Port };
             if (await FaultyBlobs.IsCompletedAsync(
                 () => rig.CopyAsync(new PasswordReplica("watched", stores, PasswordRig.ReleasesOf(stores)))))
                 calls = watched.Calls;
@@ -89,7 +89,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
             {
                 OnWrite = (blob, content) => blob.EndsWith(name, StringComparison.Ordinal)
                     ? ServedPasswords.WithoutLastRow(content.Bytes) : content,
-            },
+            }.Port,
         };
         var error = await Assert.ThrowsAsync<StoreMismatchException>(
             () => rig.CopyAsync(new PasswordReplica("second", stores, PasswordRig.ReleasesOf(stores))));
@@ -143,7 +143,7 @@ public sealed class ReplicaTests(ITestOutputHelper output)
         await rig.ImportAsync(Lines, HashMode.Sha1, "one", [PasswordBackend.Pack]);
         using var down = await PasswordRig.StartAsync();
         var isDown = false;
-        var stores = down.Stores with { Blobs = new FaultyBlobs(down.Stores.Blobs) { IsDown = () => isDown } };
+        var stores = down.Stores with { Blobs = new FaultyBlobs(down.Stores.Blobs) { IsDown = () => isDown }.Port };
         var everywhere = new ReplicatedReleases(
             rig.Releases, [new PasswordReplica("down", stores, PasswordRig.ReleasesOf(stores)), up.Replica with { Name = "up" }]);
         foreach (var one in new[] { down, up })

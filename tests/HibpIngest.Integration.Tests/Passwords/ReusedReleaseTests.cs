@@ -43,7 +43,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             Before = FaultyBlobs.OnceAt("Delete", interruptedAt, () => throw new ProcessEndedException()),
         };
         await Assert.ThrowsAsync<ProcessEndedException>(
-            () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
+            () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched.Port })));
 
         var after = await AppendRig.StartAsync(rig, AppendRig.Lines(random, 0x00000, 0x00001));
         await after.AssertServedAsync();
@@ -68,7 +68,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             var watched = new FaultyBlobs(rig.Stores.Blobs) { FailsFrom = call, LosesOnlyFirstResponse = isCarriedOut };
             var lines = AppendRig.Lines(random, 0x00000, 0x00001);
             isComplete = await FaultyBlobs.IsCompletedAsync(
-                () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched })));
+                () => SwitchToOtherAndDeleteOneAsync(rig, PasswordRig.ReleasesOf(rig.Stores with { Blobs = watched.Port })));
             if (!isComplete)
             {
                 // An import resumes the interrupted deletion, and is interrupted too. If the release still exists, it is refused instead.
@@ -76,7 +76,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
                 try
                 {
                     await FaultyBlobs.IsCompletedAsync(() => rig.ImportAsync(
-                        lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing }));
+                        lines, HashMode.Sha1, "one", [PasswordBackend.Pack], rig.Stores with { Blobs = crashing.Port }));
                 }
                 catch (NotPossibleException)
                 {
@@ -140,7 +140,7 @@ public sealed class ReusedReleaseTests(ITestOutputHelper output)
             Before = FaultyBlobs.OnceAt("Delete", "/copied.json", () => throw new ProcessEndedException()),
         };
         await Assert.ThrowsAsync<ProcessEndedException>(
-            () => PasswordRig.ReleasesOf(near.Stores with { Blobs = watched }).DeleteAsync("one", None));
+            () => PasswordRig.ReleasesOf(near.Stores with { Blobs = watched.Port }).DeleteAsync("one", None));
         await rig.CopyAsync(near.Replica);
         await near.Releases.SwitchAsync(PasswordBackend.Pack, "one", None);
         await appends.AssertServedAsync(near.Stores);

@@ -1,11 +1,15 @@
 namespace HibpIngest.Testing;
 
 /// <summary>Counts appends, blocks them, loses their responses, or is unavailable.</summary>
-internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
+internal sealed class WatchedAccessBlobs
 {
     private volatile TaskCompletionSource? _held;
     private TaskCompletionSource _begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private int _appends;
+
+    public WatchedAccessBlobs(IAccessBlobs blobs) => Port = PortProxy<IAccessBlobs>.Create(blobs, CallAsync);
+
+    public IAccessBlobs Port { get; }
 
     public int Appends => _appends;
 
@@ -33,42 +37,27 @@ internal sealed class WatchedAccessBlobs(IAccessBlobs blobs) : IAccessBlobs
         held?.SetResult();
     }
 
-    public Task CreateAsync(CancellationToken cancellationToken) => Up().CreateAsync(cancellationToken);
-
-    public Task<bool> BeginAsync(string name, CancellationToken cancellationToken) => Up().BeginAsync(name, cancellationToken);
-
-    public async Task<BlockAppend> AppendAsync(string name, long position, ReadOnlyMemory<byte> block, CancellationToken cancellationToken)
+    private async Task<object?> CallAsync(string method, object?[] arguments, Func<Task<object?>> call)
     {
-        if (_held is { } held)
+        var cancellationToken = (CancellationToken)arguments[^1]!;
+        var isAppend = method == nameof(IAccessBlobs.AppendAsync);
+        if (method == nameof(IAccessBlobs.FindAsync))
+            await Finding.WaitAsync(cancellationToken);
+        if (isAppend && _held is { } held)
         {
             _begun.TrySetResult();
             await held.Task.WaitAsync(cancellationToken);
         }
-        var up = Up();
+        if (IsDown)
+            throw new UnavailableException("the store is down");
+        if (!isAppend)
+            return await call();
         var lost = NextIsLost;
         NextIsLost = null;
         if (lost == false)
             throw new UnavailableException("the request was lost");
-        var appended = await up.AppendAsync(name, position, block, cancellationToken);
+        var appended = await call();
         Interlocked.Increment(ref _appends);
         return lost is null ? appended : throw new UnavailableException("the answer was lost");
     }
-
-    public Task MarkAsync(AccessBlob blob, AccessBlobState state, DateTimeOffset? sentAt, CancellationToken cancellationToken) =>
-        Up().MarkAsync(blob, state, sentAt, cancellationToken);
-
-    public async Task<AccessBlob?> FindAsync(string name, CancellationToken cancellationToken)
-    {
-        await Finding.WaitAsync(cancellationToken);
-        return await Up().FindAsync(name, cancellationToken);
-    }
-
-    public IAsyncEnumerable<AccessBlob> ListAsync(CancellationToken cancellationToken) => blobs.ListAsync(cancellationToken);
-
-    public Task<Stream?> OpenAsync(string name, long offset, CancellationToken cancellationToken) =>
-        Up().OpenAsync(name, offset, cancellationToken);
-
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) => Up().DeleteAsync(name, cancellationToken);
-
-    private IAccessBlobs Up() => IsDown ? throw new UnavailableException("the store is down") : blobs;
 }

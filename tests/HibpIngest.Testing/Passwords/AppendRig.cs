@@ -60,9 +60,9 @@ internal sealed class AppendRig
     public IEnumerable<(HashMode Mode, int Prefix)> Ranges() =>
         _counts.Keys.Select(one => (one.Mode, Convert.ToInt32(one.Hash[..HashModes.PrefixDigits], 16))).Distinct();
 
-    public AppendPasswords NewHandler(IPasswordBlobs? blobs = null, TimeProvider? time = null) => new(
-        _rig.Stores with { Blobs = blobs ?? _rig.Stores.Blobs }, _rig.Appends, new OneQueue(_rig.AppendQueue), time ?? TimeProvider.System,
-        NullLogger<AppendPasswords>.Instance);
+    public AppendPasswords NewHandler(FaultyBlobs? watched = null, TimeProvider? time = null) => new(
+        _rig.Stores with { Blobs = watched?.Port ?? _rig.Stores.Blobs }, _rig.Appends, new OneQueue(_rig.AppendQueue),
+        time ?? TimeProvider.System, NullLogger<AppendPasswords>.Instance);
 
     /// <param name="prefixes">The ranges, some of which already hold hashes.</param>
     /// <param name="rows">Rows per mode.</param>

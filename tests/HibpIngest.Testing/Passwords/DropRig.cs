@@ -54,10 +54,9 @@ internal sealed class DropRig : IDisposable
         return rig;
     }
 
-    public Worker Open(FaultyBlobs? watched = null, IPasswordDrops? drops = null, CollectingLogger? log = null)
+    public Worker Open(FaultyBlobs? watched = null, CollectingLogger? log = null)
     {
-        var blobs = (IPasswordBlobs?)watched ?? _account.PasswordBlobs;
-        drops ??= watched is null ? Drops : new WatchedDrops(Drops, watched);
+        var (blobs, drops) = (watched?.Port ?? _account.PasswordBlobs, watched?.Wrap(Drops) ?? Drops);
         var releases = PasswordRig.ReleasesOf(Stores with { Blobs = blobs });
         var plans = new ImportPlans(blobs);
         var messages = new ImportMessages(_account.Queues);

@@ -1,11 +1,15 @@
 namespace HibpIngest.Testing;
 
 /// <summary>Wraps a container: counts and blocks reads, calls hooks, and fails from the Nth call on as if the process had ended.</summary>
-internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
+internal sealed class FaultyBlobs
 {
     private TaskCompletionSource? _held;
     private int _calls;
     private int _reads;
+
+    public FaultyBlobs(IPasswordBlobs blobs) => Port = Wrap(blobs);
+
+    public IPasswordBlobs Port { get; }
 
     public int Reads => _reads;
 
@@ -56,77 +60,32 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 
     public void Release() => _held?.SetResult();
 
-    public Task CreateAsync(CancellationToken cancellationToken) => blobs.CreateAsync(cancellationToken);
+    /// <summary>Wraps another port of the same process: its calls count too, and fail together with the container's.</summary>
+    public T Wrap<T>(T port)
+        where T : class => PortProxy<T>.Create(port, CallAsync);
 
-    public Task<PasswordBlob?> ReadAsync(string name, string? knownETag, CancellationToken cancellationToken) =>
-        ReadAsync(name, () => blobs.ReadAsync(name, knownETag, cancellationToken));
-
-    public Task<PasswordBlob?> ReadPartAsync(string name, string etag, long offset, int length, CancellationToken cancellationToken) =>
-        ReadAsync(name, () => blobs.ReadPartAsync(name, etag, offset, length, cancellationToken));
-
-    public Task<PasswordBlobVersion?> FindAsync(string name, CancellationToken cancellationToken) =>
-        CallBlobAsync("Find", name, () => blobs.FindAsync(name, cancellationToken));
-
-    public Task<string?> WriteAsync(string name, PasswordContent content, string? replaces, CancellationToken cancellationToken) =>
-        CallBlobAsync("Write", name, () => blobs.WriteAsync(name, OnWrite?.Invoke(name, content) ?? content, replaces, cancellationToken));
-
-    public Task<string?> UploadAsync(string name, Stream content, string? replaces, CancellationToken cancellationToken) =>
-        CallBlobAsync("Upload", name, () => blobs.UploadAsync(name, content, replaces, cancellationToken));
-
-    public Task<int> AppendAsync(string name, ReadOnlyMemory<byte> bytes, CancellationToken cancellationToken) =>
-        CallBlobAsync("Append", name, async () =>
+    private async Task<object?> CallAsync(string method, object?[] arguments, Func<Task<object?>> call)
+    {
+        var (operation, name) = (method.Replace("PartAsync", "Async", StringComparison.Ordinal)[..^5], arguments[0] as string ?? "");
+        if (operation == "Read")
         {
-            var blocks = await blobs.AppendAsync(name, bytes, cancellationToken);
-            return OnAppend?.Invoke(name, blocks) ?? blocks;
-        });
-
-    public Task<ReadOnlyMemory<byte>?> ReadFromAsync(string name, long offset, int limit, CancellationToken cancellationToken) =>
-        CallBlobAsync("ReadFrom", name, () => blobs.ReadFromAsync(name, offset, limit, cancellationToken));
-
-    public IAsyncEnumerable<string> ListAsync(string prefix, CancellationToken cancellationToken) =>
-        blobs.ListAsync(prefix, cancellationToken);
-
-    public IAsyncEnumerable<string> ListFoldersAsync(string prefix, CancellationToken cancellationToken) =>
-        blobs.ListFoldersAsync(prefix, cancellationToken);
-
-    public Task DeleteAsync(string name, CancellationToken cancellationToken) =>
-        CallBlobAsync("Delete", name, () => blobs.DeleteAsync(name, cancellationToken));
-
-    public Task DeleteAsync(string name, string etag, CancellationToken cancellationToken) =>
-        CallBlobAsync("Delete", name, () => blobs.DeleteAsync(name, etag, cancellationToken));
-
-    private async Task<PasswordBlob?> ReadAsync(string name, Func<Task<PasswordBlob?>> read)
-    {
-        Interlocked.Increment(ref _reads);
-        if (_held is { } held)
-            await held.Task;
-        return await CallBlobAsync("Read", name, read);
-    }
-
-    private Task CallBlobAsync(string operation, string name, Func<Task> call) => CallBlobAsync(operation, name, async () =>
-    {
-        await call();
-        return true;
-    });
-
-    private async Task<T> CallBlobAsync<T>(string operation, string name, Func<Task<T>> call)
-    {
+            Interlocked.Increment(ref _reads);
+            if (_held is { } held)
+                await held.Task;
+        }
         if (Before is not null)
             await Before(operation, name);
+        if (operation == "Write" && OnWrite is not null)
+            arguments[1] = OnWrite(name, (PasswordContent)arguments[1]!);
         var result = await CountAsync(call);
+        if (operation == "Append" && OnAppend is not null)
+            result = OnAppend(name, (int)result!);
         if (After is not null)
             await After(operation, name);
         return result;
     }
 
-    /// <summary>Counts any other store call as one of the same process, so that it can be the one that fails.</summary>
-    public Task CountAsync(Func<Task> call) => CountAsync(async () =>
-    {
-        await call();
-        return true;
-    });
-
-    public async Task<T> CountAsync<T>(Func<Task<T>> call)
+    private async Task<object?> CountAsync(Func<Task<object?>> call)
     {
         var number = Interlocked.Increment(ref _calls);
         if (IsDown?.Invoke() == true)
@@ -141,31 +100,3 @@ internal sealed class FaultyBlobs(IPasswordBlobs blobs) : IPasswordBlobs
 
 /// <summary>The simulated process has ended; code under test must not catch this.</summary>
 internal sealed class ProcessEndedException() : Exception("the process ended here");
-
-/// <summary>Counts reads of tables, and blocks them.</summary>
-internal sealed class WatchedTables(IPasswordTables tables) : IPasswordTables
-{
-    private TaskCompletionSource? _held;
-    private int _reads;
-
-    public int Reads => _reads;
-
-    public void Hold() => _held = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-    public void Release() => _held?.SetResult();
-
-    public Task<bool> CreateAsync(string table, CancellationToken cancellationToken) => tables.CreateAsync(table, cancellationToken);
-
-    public async Task<IReadOnlyList<PasswordRow>> ReadAsync(string table, string prefix, CancellationToken cancellationToken)
-    {
-        Interlocked.Increment(ref _reads);
-        if (_held is { } held)
-            await held.Task;
-        return await tables.ReadAsync(table, prefix, cancellationToken);
-    }
-
-    public Task WriteAsync(string table, string prefix, IReadOnlyList<PasswordRow> rows, CancellationToken cancellationToken) =>
-        tables.WriteAsync(table, prefix, rows, cancellationToken);
-
-    public Task DropAsync(string table, CancellationToken cancellationToken) => tables.DropAsync(table, cancellationToken);
-}

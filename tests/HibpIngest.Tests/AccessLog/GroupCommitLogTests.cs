@@ -186,7 +186,7 @@ public sealed class GroupCommitLogTests
         _blobs.Release();
     }
 
-    private GroupCommitLog NewLog() => new(_blobs, ["(none)", "/a"], Capacity, _clock, _lines.For<GroupCommitLog>());
+    private GroupCommitLog NewLog() => new(_blobs.Port, ["(none)", "/a"], Capacity, _clock, _lines.For<GroupCommitLog>());
 
     private void AssertLogged(params (int Event, string Text)[] expected)
     {
