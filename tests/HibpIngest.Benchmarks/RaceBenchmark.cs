@@ -109,7 +109,7 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
             return await RunAsync(contender, emulator, emulator.ConnectionString, zips);
         await using var server = await ThrottlingTableServer.StartAsync(
             limits, ConnectionStrings.Endpoint(emulator.ConnectionString, "Table"));
-        var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
+        var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Address);
         return await RunAsync(contender, emulator, connection, zips) with { Requests = server.Transactions };
     }
 

@@ -20,7 +20,7 @@ internal sealed class ThrottledLoad(string folder)
         await using var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
         var table = ConnectionStrings.Endpoint(emulator.ConnectionString, "Table");
         await using var server = await ThrottlingTableServer.StartAsync(limits, table, fakesWrites);
-        var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Endpoint);
+        var connection = ConnectionStrings.WithTables(emulator.ConnectionString, server.Address);
         var file = Path.Combine(folder, "hibp.db");
         var zip = Path.Combine(folder, "Throttled.zip");
         await WriteAsync(zip, accounts);

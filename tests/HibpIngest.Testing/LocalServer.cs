@@ -8,18 +8,13 @@ using Microsoft.Extensions.DependencyInjection;
 namespace HibpIngest.Testing;
 
 /// <summary>Kestrel alone, on a free port of loopback, with one handler.</summary>
-internal sealed class LocalServer : IAsyncDisposable
+internal class LocalServer : IAsyncDisposable
 {
     private readonly WebApplication _app;
 
-    private LocalServer(WebApplication app) => _app = app;
-
-    /// <summary>Its address, without a path.</summary>
-    public string Address => _app.Urls.First();
-
-    /// <param name="answer">Answers every request.</param>
+    /// <param name="answer">Answers every request; null: <see cref="AnswerAsync"/> does.</param>
     /// <param name="certificate">Null: plain HTTP.</param>
-    public static async Task<LocalServer> StartAsync(RequestDelegate answer, X509Certificate2? certificate = null)
+    protected LocalServer(RequestDelegate? answer = null, X509Certificate2? certificate = null)
     {
         var builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().UseUrls("http://127.0.0.1:0");
@@ -29,11 +24,24 @@ internal sealed class LocalServer : IAsyncDisposable
                 server => server.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(certificate)));
             builder.Services.AddLogging();
         }
-        var app = builder.Build();
-        app.Run(answer);
-        await app.StartAsync();
-        return new LocalServer(app);
+        _app = builder.Build();
+        _app.Run(answer ?? AnswerAsync);
     }
 
-    public ValueTask DisposeAsync() => _app.DisposeAsync();
+    /// <summary>Its address, without a path.</summary>
+    public string Address => _app.Urls.First();
+
+    public static Task<LocalServer> StartAsync(RequestDelegate answer, X509Certificate2? certificate = null) =>
+        StartAsync(new LocalServer(answer, certificate));
+
+    public virtual ValueTask DisposeAsync() => _app.DisposeAsync();
+
+    protected static async Task<T> StartAsync<T>(T server)
+        where T : LocalServer
+    {
+        await server._app.StartAsync();
+        return server;
+    }
+
+    protected virtual Task AnswerAsync(HttpContext context) => Task.CompletedTask;
 }

@@ -3,18 +3,15 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Testing;
 
 /// <summary>A server on loopback with responses chosen by the test, for faults that no real service produces on demand.</summary>
-internal sealed class LoopbackServer : IAsyncDisposable
+/// <param name="answer">Receives the request's context, its 0-based number and its body.</param>
+internal sealed class LoopbackServer(Func<HttpContext, int, string, Task> answer) : LocalServer
 {
     public const string Key = "c2VjcmV0LWtleS1tYXRlcmlhbC1vZi10ZXN0cw==";
 
     private readonly List<string> _requests = [];
-    private LocalServer _server = null!;
 
-    private LoopbackServer()
-    {
-    }
-
-    public string ConnectionString { get; private set; } = "";
+    public string ConnectionString => $"AccountName=loopback;AccountKey={Key};"
+        + $"BlobEndpoint={Address}/loopback;QueueEndpoint={Address}/loopback;TableEndpoint={Address}/loopback";
 
     /// <summary>Method, path and query, and body of each request so far.</summary>
     public IReadOnlyList<string> Requests
@@ -26,29 +23,7 @@ internal sealed class LoopbackServer : IAsyncDisposable
         }
     }
 
-    /// <param name="answer">Receives the request's context, its 0-based number and its body.</param>
-    public static async Task<LoopbackServer> StartAsync(Func<HttpContext, int, string, Task> answer)
-    {
-        var server = new LoopbackServer();
-        server._server = await LocalServer.StartAsync(async context =>
-        {
-            using var reader = new StreamReader(context.Request.Body, Encoding.UTF8);
-            var body = await reader.ReadToEndAsync();
-            int number;
-            lock (server._requests)
-            {
-                number = server._requests.Count;
-                server._requests.Add($"{context.Request.Method} {context.Request.Path}{context.Request.QueryString}\n{body}");
-            }
-
-            await answer(context, number, body);
-        });
-        var address = server._server.Address;
-        server.ConnectionString =
-            $"AccountName=loopback;AccountKey={Key};BlobEndpoint={address}/loopback;QueueEndpoint={address}/loopback;"
-            + $"TableEndpoint={address}/loopback";
-        return server;
-    }
+    public static Task<LoopbackServer> StartAsync(Func<HttpContext, int, string, Task> answer) => StartAsync(new LoopbackServer(answer));
 
     public static Task AcceptAsync(HttpContext context, string body) =>
         AcceptedTransaction.AnswerAsync(context, body.Split("PATCH http").Length - 1);
@@ -88,5 +63,16 @@ internal sealed class LoopbackServer : IAsyncDisposable
         await context.Response.WriteAsync(json);
     }
 
-    public ValueTask DisposeAsync() => _server.DisposeAsync();
+    protected override async Task AnswerAsync(HttpContext context)
+    {
+        using var reader = new StreamReader(context.Request.Body, Encoding.UTF8);
+        var body = await reader.ReadToEndAsync();
+        int number;
+        lock (_requests)
+        {
+            number = _requests.Count;
+            _requests.Add($"{context.Request.Method} {context.Request.Path}{context.Request.QueryString}\n{body}");
+        }
+        await answer(context, number, body);
+    }
 }

@@ -13,14 +13,15 @@ namespace HibpIngest.Testing;
 /// million, two agree in one run of 3,700. The rest of a hash isn't kept.
 /// </summary>
 /// <remarks>A store with one layout, without opt-outs, and with marks up to 250 of a single load.</remarks>
-internal sealed partial class MarkTableServer : IAsyncDisposable
+internal sealed partial class MarkTableServer : LocalServer
 {
     private const int RangesShift = 16;
     private const string PartitionHeader = "x-ms-continuation-NextPartitionKey";
     private const string RowHeader = "x-ms-continuation-NextRowKey";
     private const string Missing = """{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"no such entity"}}}""";
 
-    private readonly UpstreamTables _upstream;
+    private readonly Forwarder _forwarder = new();
+    private readonly Uri _upstream;
     private readonly Dictionary<string, ConcurrentDictionary<string, int>> _listed;
 
     // A hash table with linear probing; key 0 marks a free slot. The lower half of a slot's marks are the account's, the upper half its
@@ -28,7 +29,6 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
     private readonly ulong[] _keys;
     private readonly uint[] _marks;
     private readonly int _pageRows;
-    private LocalServer _server = null!;
     private long _accounts;
     private long _hashes;
     private long _requests;
@@ -37,7 +37,7 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
 
     private MarkTableServer(Uri upstream, int capacity, IEnumerable<string> listed)
     {
-        _upstream = new UpstreamTables(upstream);
+        _upstream = upstream;
         _listed = listed.ToDictionary(domain => domain, _ => new ConcurrentDictionary<string, int>());
         // At most three quarters full.
         var slots = (int)BitOperations.RoundUpToPowerOf2((uint)(capacity / 3L * 4));
@@ -45,9 +45,6 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
         // The service's pages have 1,000 rows. Here, a share of the accounts, so that small loads have several pages too.
         _pageRows = Math.Clamp(capacity / 200_000, 5, 1_000);
     }
-
-    /// <summary>Its address, without a path.</summary>
-    public string Endpoint => _server.Address;
 
     /// <summary>Different accounts in the table of accounts.</summary>
     public long Accounts => Interlocked.Read(ref _accounts);
@@ -64,12 +61,8 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
     public Exception? Fault => Volatile.Read(ref _fault);
 
     /// <param name="listed">Domains whose accounts can be listed.</param>
-    public static async Task<MarkTableServer> StartAsync(Uri upstream, int capacity, IEnumerable<string> listed)
-    {
-        var server = new MarkTableServer(upstream, capacity, listed);
-        server._server = await LocalServer.StartAsync(server.AnswerAsync);
-        return server;
-    }
+    public static Task<MarkTableServer> StartAsync(Uri upstream, int capacity, IEnumerable<string> listed) =>
+        StartAsync(new MarkTableServer(upstream, capacity, listed));
 
     /// <summary>Returns an account's marks in the tables of accounts and ranges; 0: it isn't there.</summary>
     public (int Account, int Hash) Find(ReadOnlySpan<byte> account)
@@ -78,13 +71,13 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
         return ((ushort)marks, (int)(marks >> RangesShift));
     }
 
-    public async ValueTask DisposeAsync()
+    public override async ValueTask DisposeAsync()
     {
-        await _server.DisposeAsync();
-        _upstream.Dispose();
+        await base.DisposeAsync();
+        _forwarder.Dispose();
     }
 
-    private async Task AnswerAsync(HttpContext context)
+    protected override async Task AnswerAsync(HttpContext context)
     {
         var length = (int)(context.Request.ContentLength ?? 0);
         var buffer = ArrayPool<byte>.Shared.Rent(length);
@@ -111,7 +104,7 @@ internal sealed partial class MarkTableServer : IAsyncDisposable
             return AcceptedTransaction.AnswerAsync(context, operations);
         if (EntityPath().Match(path) is not { Success: true } entity)
             return path.EndsWith("/accounts()", StringComparison.Ordinal) ? ListAsync(context)
-                : _upstream.ForwardAsync(context, body.ToArray(), Endpoint);
+                : _forwarder.SendAsync(context, body.ToArray(), Address, _upstream);
         var (domain, row) = (entity.Groups["partition"].Value, entity.Groups["row"].Value);
         if (context.Request.Method == HttpMethods.Get)
             return ReadAsync(context, domain, row);

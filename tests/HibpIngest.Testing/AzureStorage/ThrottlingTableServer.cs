@@ -7,27 +7,17 @@ namespace HibpIngest.Testing;
 /// as the service does, in the response to the transaction. Writes to the account table are completed here, or
 /// forwarded to another server; everything else is forwarded.
 /// </summary>
-internal sealed class ThrottlingTableServer : IAsyncDisposable
+/// <param name="upstream">Address of the upstream table service; null: there are only writes.</param>
+/// <param name="answersWrites">Completes writes to the account table here, instead of forwarding them.</param>
+internal sealed class ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites) : LocalServer
 {
     private const string Busy = """{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"0:The server is busy."}}}""";
 
-    private readonly TableLimits _limits;
-    private readonly UpstreamTables? _upstream;
-    private readonly bool _answersWrites;
-    private readonly TableModel<string> _model;
-    private LocalServer _server = null!;
+    private readonly Forwarder _forwarder = new();
+    private readonly TableModel<string> _model = new(limits, TimeProvider.System);
     private long _accepted;
     private long _transactions;
     private long _refused;
-
-    private ThrottlingTableServer(TableLimits limits, Uri? upstream, bool answersWrites)
-    {
-        (_limits, _upstream, _answersWrites) = (limits, upstream is null ? null : new UpstreamTables(upstream), answersWrites);
-        _model = new TableModel<string>(limits, TimeProvider.System);
-    }
-
-    /// <summary>Its address, without a path.</summary>
-    public string Endpoint => _server.Address;
 
     /// <summary>Entities in completed writes.</summary>
     public long Accepted => Interlocked.Read(ref _accepted);
@@ -37,22 +27,16 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
 
     public double Refused => (double)_refused / (_refused + _transactions);
 
-    /// <param name="upstream">Address of the upstream table service; null: there are only writes.</param>
-    /// <param name="answersWrites">Completes writes to the account table here, instead of forwarding them.</param>
-    public static async Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true)
+    public static Task<ThrottlingTableServer> StartAsync(TableLimits limits, Uri? upstream = null, bool answersWrites = true) =>
+        StartAsync(new ThrottlingTableServer(limits, upstream, answersWrites));
+
+    public override async ValueTask DisposeAsync()
     {
-        var server = new ThrottlingTableServer(limits, upstream, answersWrites);
-        server._server = await LocalServer.StartAsync(server.AnswerAsync);
-        return server;
+        await base.DisposeAsync();
+        _forwarder.Dispose();
     }
 
-    public async ValueTask DisposeAsync()
-    {
-        await _server.DisposeAsync();
-        _upstream?.Dispose();
-    }
-
-    private async Task AnswerAsync(HttpContext context)
+    protected override async Task AnswerAsync(HttpContext context)
     {
         using var buffer = new MemoryStream();
         await context.Request.Body.CopyToAsync(buffer);
@@ -71,7 +55,7 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         if (!Take(partition, entities))
         {
             Interlocked.Increment(ref _refused);
-            await Task.Delay(_limits.RefusalLatency);
+            await Task.Delay(limits.RefusalLatency);
             const int Status = StatusCodes.Status503ServiceUnavailable;
             await (batch ? LoopbackServer.FailAsync(context, Status, "ServerBusy", index: 0, "The server is busy.")
                 : LoopbackServer.JsonAsync(context, Status, Busy));
@@ -79,12 +63,12 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
         }
         Interlocked.Add(ref _accepted, entities);
         Interlocked.Increment(ref _transactions);
-        if (!_answersWrites)
+        if (!answersWrites)
         {
             await PassOnAsync(context, body);
             return;
         }
-        await Task.Delay(_limits.Latency + (entities * _limits.EntityLatency));
+        await Task.Delay(limits.Latency + (entities * limits.EntityLatency));
         if (batch)
             await AcceptedTransaction.AnswerAsync(context, entities);
         else
@@ -92,12 +76,12 @@ internal sealed class ThrottlingTableServer : IAsyncDisposable
     }
 
     private bool Take(string partition, int entities) =>
-        (_limits.OnlyPartition is { } only && only != partition) || _model.Take(partition, entities);
+        (limits.OnlyPartition is { } only && only != partition) || _model.Take(partition, entities);
 
     private Task PassOnAsync(HttpContext context, byte[] body)
     {
-        if (_upstream is not null)
-            return _upstream.ForwardAsync(context, body, Endpoint);
+        if (upstream is not null)
+            return _forwarder.SendAsync(context, body, Address, upstream);
         context.Response.StatusCode = StatusCodes.Status501NotImplemented;
         return Task.CompletedTask;
     }

@@ -68,7 +68,7 @@ internal sealed class LargeLoad(string folder, int accounts, bool isTimePassed, 
             new AzuriteOptions { DataFolder = EmulatorFolder }, CancellationToken.None);
         await using var tables = await MarkTableServer.StartAsync(
             ConnectionStrings.Endpoint(emulator.ConnectionString, "Table"), accounts, domains);
-        _variables["HIBP_STORAGE"] = ConnectionStrings.WithTables(emulator.ConnectionString, tables.Endpoint);
+        _variables["HIBP_STORAGE"] = ConnectionStrings.WithTables(emulator.ConnectionString, tables.Address);
         var host = await StartAsync();
         try
         {

@@ -30,7 +30,7 @@ internal static class ThrottledUpsert
         var processes = Processes(inFlight);
         await Task.WhenAll(Enumerable.Range(0, processes).Select(async _ =>
         {
-            using var account = StorageAccount.Open(ConnectionStrings.Of(server.Endpoint), NullLoggerFactory.Instance);
+            using var account = StorageAccount.Open(ConnectionStrings.Of(server.Address), NullLoggerFactory.Instance);
             await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
             var stage = PipelineParts.Of(
                 account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance)

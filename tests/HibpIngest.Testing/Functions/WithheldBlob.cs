@@ -5,41 +5,33 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Testing;
 
 /// <summary>A storage account in which reads of a blob that start at or after an offset hang until <see cref="Release"/>.</summary>
-internal sealed class WithheldBlob : IAsyncDisposable
+/// <param name="from">Reads that start here or later hang; the app reads half a megabyte at a time.</param>
+internal sealed class WithheldBlob(string storage, string name, long from) : LocalServer
 {
     private readonly TaskCompletionSource _released = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly Forwarder _forwarder = new();
-    private LocalServer _front = null!;
-
-    private WithheldBlob()
-    {
-    }
+    private readonly string _blobs = new BlobServiceClient(storage).Uri.GetLeftPart(UriPartial.Authority);
 
     /// <summary>Connection string of the account; queues and tables are reached directly.</summary>
-    public string Storage { get; private set; } = "";
+    public string Storage => storage.Replace($"{_blobs}/", $"{Address}/", StringComparison.Ordinal);
 
-    /// <param name="from">Reads that start here or later hang; the app reads half a megabyte at a time.</param>
-    public static async Task<WithheldBlob> StartAsync(string storage, string name, long from)
-    {
-        var blobService = new BlobServiceClient(storage).Uri.GetLeftPart(UriPartial.Authority);
-        var withheld = new WithheldBlob();
-        withheld._front = await LocalServer.StartAsync(async context =>
-        {
-            if (context.Request.Path.Value!.EndsWith($"/{name}", StringComparison.Ordinal) && FirstByte(context.Request) >= from)
-                await withheld._released.Task.WaitAsync(context.RequestAborted);
-            await withheld._forwarder.SendAsync(context, blobService);
-        });
-        withheld.Storage = storage.Replace($"{blobService}/", $"{withheld._front.Address}/", StringComparison.Ordinal);
-        return withheld;
-    }
+    public static Task<WithheldBlob> StartAsync(string storage, string name, long from) =>
+        StartAsync(new WithheldBlob(storage, name, from));
 
     public void Release() => _released.TrySetResult();
 
-    public async ValueTask DisposeAsync()
+    public override async ValueTask DisposeAsync()
     {
         Release();
-        await _front.DisposeAsync();
+        await base.DisposeAsync();
         _forwarder.Dispose();
+    }
+
+    protected override async Task AnswerAsync(HttpContext context)
+    {
+        if (context.Request.Path.Value!.EndsWith($"/{name}", StringComparison.Ordinal) && FirstByte(context.Request) >= from)
+            await _released.Task.WaitAsync(context.RequestAborted);
+        await _forwarder.SendAsync(context, _blobs);
     }
 
     /// <returns>Null if no range is requested.</returns>

@@ -4,17 +4,10 @@ using Microsoft.AspNetCore.Http;
 namespace HibpIngest.Testing;
 
 /// <summary>Keeps what it gets in place of Application Insights (/v2.1/track: gzipped JSON lines) and OTLP (/v1/: protobuf).</summary>
-internal sealed class TelemetryEndpoint : IAsyncDisposable
+internal sealed class TelemetryEndpoint : LocalServer
 {
-    private LocalServer _server = null!;
     private readonly ConcurrentQueue<(string Path, byte[] Body)> _got = new();
     private readonly ConcurrentQueue<string> _authorizations = new();
-
-    private TelemetryEndpoint()
-    {
-    }
-
-    public string Address => _server.Address;
 
     /// <summary>The connection string for the Application Insights exporter.</summary>
     public string ConnectionString => $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint={Address}/";
@@ -35,18 +28,11 @@ internal sealed class TelemetryEndpoint : IAsyncDisposable
             .Select(line => new TelemetryItem(JsonDocument.Parse(line).RootElement)),
     ];
 
-    public static async Task<TelemetryEndpoint> StartAsync()
-    {
-        var endpoint = new TelemetryEndpoint();
-        endpoint._server = await LocalServer.StartAsync(endpoint.AnswerAsync);
-        return endpoint;
-    }
+    public static Task<TelemetryEndpoint> StartAsync() => StartAsync(new TelemetryEndpoint());
 
     public IReadOnlyList<byte[]> Bodies(string path) => [.. Got.Where(one => one.Path == path).Select(one => one.Body)];
 
-    public ValueTask DisposeAsync() => _server.DisposeAsync();
-
-    private async Task AnswerAsync(HttpContext context)
+    protected override async Task AnswerAsync(HttpContext context)
     {
         if (context.Request.Path == "/token")
         {
