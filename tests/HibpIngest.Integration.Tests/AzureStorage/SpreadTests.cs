@@ -19,13 +19,13 @@ public sealed class SpreadTests(ITestOutputHelper output)
     [InlineData(true)]
     public void Load_over_ten_accounts_meets_its_requirements(bool withRanges) =>
         Assert.Empty(FaultsOf(
-            Parameters.With("tailDomains", TailOfSlices), new SpreadPoint(10, 32, withRanges, IsRebuild: false), ScaleOfSlices));
+            Parameters with { TailDomains = TailOfSlices }, new SpreadPoint(10, 32, withRanges, IsRebuild: false), ScaleOfSlices));
 
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
     public void Rebuild_with_overlapping_merged_partitions_meets_its_requirements(bool withRanges) =>
-        Assert.Empty(FaultsOf(Parameters.With("mergedAtOnce", 2), new SpreadPoint(10, 32, withRanges, IsRebuild: true)));
+        Assert.Empty(FaultsOf(Parameters with { MergedAtOnce = 2 }, new SpreadPoint(10, 32, withRanges, IsRebuild: true)));
 
     [Theory]
     [InlineData(false)]
@@ -47,7 +47,7 @@ public sealed class SpreadTests(ITestOutputHelper output)
     [Fact]
     public void Service_slower_than_published_fails_the_requirement() =>
         Assert.Contains(
-            FaultsOf(Parameters.With("partitionRate", 1_500), new SpreadPoint(10, 1, WithRanges: false, IsRebuild: true), scale: 50),
+            FaultsOf(Parameters with { PartitionRate = 1_500 }, new SpreadPoint(10, 1, WithRanges: false, IsRebuild: true), scale: 50),
             fault => fault.Contains("into the largest domain", StringComparison.Ordinal));
 
     private List<string> FaultsOf(SpreadParameters parameters, SpreadPoint point, double scale = Scale)

@@ -72,7 +72,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
             while (next < count)
             {
                 var slice = slices[next++ % slices.Count];
-                await _time.PauseAsync(parameters.SlicePause);
+                await _time.PauseAsync(TimeSpan.FromMilliseconds(parameters.SlicePauseMs));
                 await SendAsync(slice, parameters.TransactionsInFlight, throttles);
             }
         }
@@ -89,7 +89,7 @@ internal sealed class SpreadRun(SpreadParameters parameters, SpreadPoint point, 
             {
                 var accounts = transactions.Where(one => !_work.Partitions[one.Partition].IsRange).Sum(one => one.Entities);
                 await _time.PauseAsync(TimeSpan.FromSeconds(
-                    accounts * (parameters.MergeSeconds + (point.WithRanges ? parameters.HashSeconds : 0))));
+                    accounts * (parameters.MergeNs + (point.WithRanges ? parameters.HashNs : 0)) / 1e9));
             }
             var next = 0;
             await Task.WhenAll(Enumerable.Range(0, parameters.RebuildInFlight * point.StorageAccounts).Select(_ => WorkAsync()));

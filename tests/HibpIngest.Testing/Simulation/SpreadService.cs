@@ -12,7 +12,7 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
     private readonly TableLimits _limits = parameters.Limits;
     private readonly TableModel<int> _tables = new(parameters.Limits, time);
     private readonly Dictionary<int, Heat> _heat = [];
-    private readonly double _heatStep = parameters.Heat.TotalSeconds / scale / HeatSteps;
+    private readonly double _heatStep = parameters.HeatSeconds / scale / HeatSteps;
 
     public long Done { get; private set; }
 
@@ -31,7 +31,7 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
         }
         Warm(partition, entities);
         Done++;
-        var latency = (_limits.Latency + (entities * parameters.EntityLatency))
+        var latency = (_limits.Latency + (entities * _limits.EntityLatency))
             * (1 + (parameters.LatencySpread * ((2 * random.NextDouble()) - 1)));
         await time.PauseAsync(random.NextDouble() < parameters.SlowShare ? latency * parameters.SlowTimes : latency);
         return null;
@@ -55,7 +55,7 @@ internal sealed class SpreadService(SpreadParameters parameters, double scale, V
             if (heat.HotSteps == HeatSteps)
             {
                 heat.IsSplit = true;
-                heat.SplitUntil = time.Elapsed + (parameters.Split / scale);
+                heat.SplitUntil = time.Elapsed + TimeSpan.FromSeconds(parameters.SplitSeconds / scale);
                 Splits++;
             }
         }
