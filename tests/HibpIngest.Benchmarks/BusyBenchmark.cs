@@ -61,7 +61,7 @@ internal sealed class BusyBenchmark(string folder)
         var slices = await database.ListSlicesAsync(load.Id, failedOnly: false, CancellationToken.None);
         using var account = StorageAccount.Open(
             emulator.ConnectionString, NullLoggerFactory.Instance, new StorageOptions { TransactionsInFlight = inFlight });
-        await PreparedLoad.FirstTable(account.Tables).CreateAsync(CancellationToken.None);
+        await account.Table.CreateAsync(CancellationToken.None);
         var stage = PipelineParts.Of(
             account, database, NotificationSenders.Create($"pickup:{folder}/mail"), options, NullLoggerFactory.Instance).Get<UpsertSlice>();
 

@@ -55,7 +55,7 @@ internal static class RemovalBenchmark
         foreach (var batch in batches)
         {
             await Parallel.ForAsync(0, batch.Count / 2, async (i, token) =>
-                await PreparedLoad.FirstTable(context.Tables).UpsertAsync(
+                await context.Table.UpsertAsync(
                     batch.DomainMemory(2 * i), new[] { batch.AliasRange(2 * i) }, batch.Memory, another, new TransactionsInFlight(1, token),
                     token));
         }

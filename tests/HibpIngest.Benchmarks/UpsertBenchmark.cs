@@ -85,8 +85,8 @@ internal sealed class UpsertBenchmark : IAsyncDisposable
             _recorded.Enqueue((requests, _slices.Skip(first).Take(SlicesEachTime).Sum(slice => slice.Count)));
         }
         await _database.RequeueSlicesAsync(load.Id, null, failedOnly: false, CancellationToken.None);
-        await PreparedLoad.FirstTable(Context(_ours.ConnectionString).Tables).CreateAsync(CancellationToken.None);
-        await PreparedLoad.FirstTable(Context(_theirs.ConnectionString).Tables).CreateAsync(CancellationToken.None);
+        await Context(_ours.ConnectionString).Table.CreateAsync(CancellationToken.None);
+        await Context(_theirs.ConnectionString).Table.CreateAsync(CancellationToken.None);
     }
 
     private async Task<(double, TimeSpan)> UpsertAsync()

@@ -35,23 +35,10 @@ internal static partial class DocumentFiles
         }
     }
 
-    public static IEnumerable<string> Snippets(string document, string language)
-    {
-        var lines = new List<string>();
-        var last = 0;
-        foreach (var (number, line, _) in Lines(document).Where(line => line.Snippet == language))
-        {
-            if (lines.Count > 0 && number != last + 1)
-            {
-                yield return string.Join('\n', lines);
-                lines.Clear();
-            }
-            lines.Add(line);
-            last = number;
-        }
-        if (lines.Count > 0)
-            yield return string.Join('\n', lines);
-    }
+    /// <summary>Returns the document's snippets of a language: runs of consecutive lines.</summary>
+    public static IEnumerable<string> Snippets(string document, string language) =>
+        Lines(document).Where(line => line.Snippet == language).Index()
+            .GroupBy(one => one.Item.Number - one.Index, (_, lines) => string.Join('\n', lines.Select(one => one.Item.Line)));
 
     /// <summary>Returns a document's text without its snippets.</summary>
     public static string Prose(string document) =>

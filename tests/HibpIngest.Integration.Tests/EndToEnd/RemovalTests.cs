@@ -92,7 +92,7 @@ public sealed class RemovalTests
         await using var rig = await PipelineRig.StartAsync(Small);
         await rig.IngestAccountsAsync("Adobe.zip", 0, Old);
         await rig.Context.Database.FailLoadAsync(new(1), owner: null, "bad", superseded: false, None);
-        Assert.NotNull(await rig.Context.Database.BeginSliceAnyAsync(new(1), 1));
+        Assert.NotNull(await rig.Context.Database.BeginSliceAsync(new(1), 1, maxTries: 5, None));
         await LeaseAsync(rig, "strftime('%s', 'now', '+1 hour') * 1000");
 
         var looks = 0;

@@ -19,9 +19,6 @@ internal static class PasswordClients
     /// <summary>Number of call variants in passwords.mjs.</summary>
     private const int NpmCalls = 11;
 
-    /// <summary>Far more than they take, including the download of a package.</summary>
-    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(8);
-
     /// <summary>The clients available here: <c>npm</c> is five of them, <c>raw</c> a script that checks what clients rely on.</summary>
     public static IReadOnlyList<string> Here { get; } =
         ["npm", "bitwarden", "raw", .. File.Exists("/usr/bin/apt-get") ? (string[])["curl", "pass-audit", "keepassxc"] : []];
@@ -157,20 +154,12 @@ internal static class PasswordClients
         string program, IEnumerable<string> arguments, string input, params (string Name, string Value)[] variables)
     {
         var start = TestProcess.StartOf(program, arguments);
-        (start.WorkingDirectory, start.RedirectStandardInput) = (Folder, true);
+        start.WorkingDirectory = Folder;
         // Bypasses any proxy of the test run: these clients only contact this machine.
         start.Environment["NO_PROXY"] = start.Environment["no_proxy"] = "127.0.0.1,localhost";
         foreach (var (name, value) in variables)
             start.Environment[name] = value;
-        using var process = Process.Start(start)!;
-        using var timeout = new CancellationTokenSource(TestTimeout);
-        await using var _ = timeout.Token.Register(() => process.Kill(entireProcessTree: true));
-        var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
-        await process.StandardInput.WriteAsync(input);
-        process.StandardInput.Close();
-        await process.WaitForExitAsync();
-        Assert.True(process.ExitCode == 0, $"{program} {start.ArgumentList[0]} ended with {process.ExitCode}: {await error}{await output}");
-        return await output;
+        return (await start.RunToEndAsync(input)).Succeeded().Output;
     }
 
     private static string Invariant(FormattableString text) => text.ToString(CultureInfo.InvariantCulture);

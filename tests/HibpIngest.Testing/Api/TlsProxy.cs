@@ -7,8 +7,6 @@ namespace HibpIngest.Testing;
 /// <summary>Ends TLS for clients with a fixed server name, and forwards to a server over plain HTTP. Other names get a 403.</summary>
 internal sealed class TlsProxy : IAsyncDisposable
 {
-    private const int MaxHeadBytes = 8192;
-
     private readonly X509Certificate2 _certificate;
     private readonly string _name;
     private readonly Uri _server;
@@ -39,10 +37,16 @@ internal sealed class TlsProxy : IAsyncDisposable
     {
         Interlocked.Increment(ref _tunnels);
         var stream = client.GetStream();
-        var isOurs = (await HeadAsync(stream, stopping)).StartsWith($"CONNECT {_name}:443 ", StringComparison.OrdinalIgnoreCase);
+        // Buffers nothing beyond the head: the client sends more only after the response.
+        var reader = new StreamReader(stream, Encoding.ASCII);
+        var isOurs = (await reader.ReadLineAsync(stopping))?.StartsWith($"CONNECT {_name}:443 ", StringComparison.OrdinalIgnoreCase);
+        while (await reader.ReadLineAsync(stopping) is { Length: > 0 })
+        {
+            // A header.
+        }
         await stream.WriteAsync(
-            Encoding.ASCII.GetBytes($"HTTP/1.1 {(isOurs ? "200 Connection established" : "403 Forbidden")}\r\n\r\n"), stopping);
-        if (!isOurs)
+            Encoding.ASCII.GetBytes($"HTTP/1.1 {(isOurs == true ? "200 Connection established" : "403 Forbidden")}\r\n\r\n"), stopping);
+        if (isOurs != true)
             return;
         await using var tls = new SslStream(stream);
         await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificate = _certificate }, stopping);
@@ -51,18 +55,5 @@ internal sealed class TlsProxy : IAsyncDisposable
         var inside = server.GetStream();
         // The first side to close ends both, as on a connection that isn't kept alive.
         await await Task.WhenAny(tls.CopyToAsync(inside, stopping), inside.CopyToAsync(tls, stopping));
-    }
-
-    private static async Task<string> HeadAsync(NetworkStream stream, CancellationToken stopping)
-    {
-        var head = new StringBuilder();
-        var one = new byte[1];
-        while (head.Length < MaxHeadBytes && await stream.ReadAsync(one, stopping) > 0)
-        {
-            head.Append((char)one[0]);
-            if (one[0] == '\n' && head.ToString().EndsWith("\r\n\r\n", StringComparison.Ordinal))
-                break;
-        }
-        return head.ToString();
     }
 }

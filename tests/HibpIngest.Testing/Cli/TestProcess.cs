@@ -32,7 +32,7 @@ internal static class TestProcess
     };
 
     /// <summary>Runs a program to its end.</summary>
-    public static async Task<HibpResult> RunToEndAsync(this ProcessStartInfo start)
+    public static async Task<HibpResult> RunToEndAsync(this ProcessStartInfo start, string input = "")
     {
         (start.RedirectStandardInput, start.RedirectStandardOutput, start.RedirectStandardError) = (true, true, true);
         using var process = Process.Start(start)!;
@@ -40,6 +40,8 @@ internal static class TestProcess
         try
         {
             var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
+            await process.StandardInput.WriteAsync(input);
+            process.StandardInput.Close();
             await process.WaitForExitAsync().WaitAsync(HibpProcess.TestTimeout);
             return new HibpResult(process.ExitCode, await output, await error);
         }

@@ -11,8 +11,6 @@ internal static class PreparedLoad
     private const string Owner = "bench";
     private static readonly TimeSpan Lease = TimeSpan.FromHours(1);
 
-    public static IAccountTable FirstTable(IStoreTables tables) => tables.Accounts(new TablePlace(1, LayoutFacts.Accounts));
-
     public static async Task<Load> StartAsync(IBreachDatabase database, IngestOptions? options = null, string breach = "Bench")
     {
         var id = new LoadId((await database.GetHighestIdsAsync(CancellationToken.None)).Load + 1);

@@ -113,9 +113,6 @@ internal static class DatabaseSteps
         database.ClaimNotificationsAsync(load, first, last, new ClaimOrder(owner, lease, int.MaxValue, PerSecond: 1e9,
             MaxLeadTime: TimeSpan.FromHours(1)), cancellationToken);
 
-    public static Task<SliceWork?> BeginSliceAnyAsync(this IBreachDatabase database, LoadId load, int slice) =>
-        database.BeginSliceAsync(load, slice, 5, CancellationToken.None);
-
     /// <summary>Takes a load in state ingesting.</summary>
     public static Task<bool> TryClaimLoadAsync(
         this IBreachDatabase database, LoadId load, string owner, TimeSpan lease, CancellationToken cancellationToken) =>
