@@ -6,7 +6,7 @@ public abstract class PrefixBlobsContract
     protected abstract Task<IPrefixBlobs> NewStoreAsync();
 
     [Fact]
-    public async Task Client_without_prefixes_reads_as_null()
+    public async Task Prefixes_are_overwritten_only_at_the_version_read_and_a_client_without_any_reads_as_null()
     {
         var blobs = await NewStoreAsync();
         Assert.Null(await blobs.ReadAsync(7, None));
@@ -15,13 +15,7 @@ public abstract class PrefixBlobsContract
         await blobs.CreateAsync(None);
         Assert.Null(await blobs.ReadAsync(7, None));
         await blobs.DeleteAsync(7, None);
-    }
 
-    [Fact]
-    public async Task Prefixes_are_overwritten_only_at_the_version_read()
-    {
-        var blobs = await NewStoreAsync();
-        await blobs.CreateAsync(None);
         var prefixes = new PrefixBitmap();
         prefixes.Set(0x0A1B2C, true);
         var first = await blobs.WriteAsync(7, prefixes, null, None);

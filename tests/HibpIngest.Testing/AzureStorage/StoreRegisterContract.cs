@@ -64,7 +64,7 @@ public abstract class StoreRegisterContract
     }
 
     [Fact]
-    public async Task Put_only_raises_the_ranges_state_and_refuses_changed_facts()
+    public async Task Put_only_raises_the_ranges_state_refuses_changed_facts_and_keeps_a_layout_dropped()
     {
         var register = await NewRegisterAsync();
         var layout = new StoreLayout { Id = 1, Ranges = RangesState.Off };
@@ -80,6 +80,13 @@ public abstract class StoreRegisterContract
         }
         await Assert.ThrowsAsync<StoreMismatchException>(() => register.PutLayoutAsync(
             layout with { Facts = new LayoutFacts { AccountsTable = "other" } }, None));
+
+        var dropped = new StoreLayout { Id = 2, Ranges = RangesState.Filling };
+        await register.PutLayoutAsync(dropped, None);
+        await register.PutLayoutAsync(dropped with { IsDropped = true, Ranges = RangesState.Off }, None);
+        await register.PutLayoutAsync(dropped, None);
+        Assert.Equal(
+            [layout with { Ranges = RangesState.On }, dropped with { IsDropped = true }], await register.ListLayoutsAsync(None));
     }
 
     [Fact]
@@ -104,17 +111,6 @@ public abstract class StoreRegisterContract
         Assert.All(switched.Select((done, i) => (done, i)), one => Assert.True(!one.done || 2 + (one.i % 2) == read!.Id));
         Assert.True(await register.TrySwitchAsync(read!.Id, 1, None));
         Assert.Equal(layouts[0], await register.GetReadLayoutAsync(None));
-    }
-
-    [Fact]
-    public async Task Dropped_layout_stays_dropped()
-    {
-        var register = await NewRegisterAsync();
-        var layout = new StoreLayout { Id = 2, Ranges = RangesState.Filling };
-        await register.PutLayoutAsync(layout, None);
-        await register.PutLayoutAsync(layout with { IsDropped = true, Ranges = RangesState.Off }, None);
-        await register.PutLayoutAsync(layout, None);
-        Assert.Equal([layout with { IsDropped = true }], await register.ListLayoutsAsync(None));
     }
 
     [Fact]
