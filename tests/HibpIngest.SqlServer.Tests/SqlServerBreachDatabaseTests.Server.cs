@@ -172,30 +172,23 @@ public sealed partial class SqlServerBreachDatabaseTests
     }
 
     [Fact]
-    public async Task Missing_database_and_wrong_password_are_refused()
+    public async Task Missing_database_wrong_password_and_untrusted_certificate_are_refused()
     {
         const string Secret = "wrong-Passw0rd";
-        await using var nothing = OpenAt(TestServer.ConnectionTo("hibp_test_nothing"));
-        var missing = await Assert.ThrowsAsync<StoreRefusedException>(() => nothing.GetSchemaVersionAsync(None));
-        Assert.Contains("the database doesn't exist", missing.Message, StringComparison.Ordinal);
+        await RefusedAsync(TestServer.ConnectionTo("hibp_test_nothing"), "the database doesn't exist");
         var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase)) { Password = Secret };
-        await using var wrong = OpenAt(settings.ConnectionString);
-        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => wrong.GetSchemaVersionAsync(None));
-        Assert.Contains("login was refused", refused.Message, StringComparison.Ordinal);
-        Assert.DoesNotContain(Secret, refused.ToString(), StringComparison.Ordinal);
-    }
+        var wrong = await RefusedAsync(settings.ConnectionString, "login was refused");
+        Assert.DoesNotContain(Secret, wrong.ToString(), StringComparison.Ordinal);
+        settings = new(ConnectionTo(MainDatabase)) { TrustServerCertificate = false, Encrypt = SqlConnectionEncryptOption.Mandatory };
+        await RefusedAsync(settings.ConnectionString, "certificate");
 
-    [Fact]
-    public async Task Untrusted_certificate_is_refused()
-    {
-        var settings = new SqlConnectionStringBuilder(ConnectionTo(MainDatabase))
+        async Task<StoreRefusedException> RefusedAsync(string connection, string expected)
         {
-            TrustServerCertificate = false,
-            Encrypt = SqlConnectionEncryptOption.Mandatory,
-        };
-        await using var database = OpenAt(settings.ConnectionString);
-        var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None));
-        Assert.Contains("certificate", refused.Message, StringComparison.Ordinal);
+            await using var database = OpenAt(connection);
+            var refused = await Assert.ThrowsAsync<StoreRefusedException>(() => database.GetSchemaVersionAsync(None));
+            Assert.Contains(expected, refused.Message, StringComparison.Ordinal);
+            return refused;
+        }
     }
 
     [Fact]

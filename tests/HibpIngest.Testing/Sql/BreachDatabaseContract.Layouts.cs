@@ -38,33 +38,23 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Ranges_only_rise_and_each_rise_raises_the_version()
+    public async Task Ranges_only_rise_raising_the_version_and_backfill_progress_is_recorded_only_meanwhile()
     {
         await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
-        foreach (var (state, version, becomes) in new[]
+        var step = 0;
+        foreach (var (state, version, becomes, recorded) in new[]
         {
-            (RangesState.Off, 1, RangesState.Off), (RangesState.Filling, 2, RangesState.Filling),
-            (RangesState.Filling, 2, RangesState.Filling), (RangesState.Off, 2, RangesState.Filling),
-            (RangesState.On, 3, RangesState.On), (RangesState.Filling, 3, RangesState.On),
+            (RangesState.Off, 1, RangesState.Off, (string?)null), (RangesState.Filling, 2, RangesState.Filling, "step 2"),
+            (RangesState.Filling, 2, RangesState.Filling, "step 3"), (RangesState.Off, 2, RangesState.Filling, "step 4"),
+            (RangesState.On, 3, RangesState.On, "step 4"), (RangesState.Filling, 3, RangesState.On, "step 4"),
         })
         {
             var set = await Database.RaiseRangesAsync(1, state, None);
             Assert.Equal((version, becomes), (set.Version, Assert.Single(set.Layouts).Ranges));
+            await Database.SetRangesFillAsync(1, $"step {++step}", None);
+            Assert.Equal(recorded, await Database.GetRangesFillAsync(1, None));
         }
         Assert.Equal(3, (await Database.RaiseRangesAsync(2, RangesState.On, None)).Version); // doesn't exist
-    }
-
-    [Fact]
-    public async Task Backfill_progress_is_recorded_only_during_the_backfill()
-    {
-        await Database.AddFirstLayoutAsync(First with { Ranges = RangesState.Off }, isFromRegister: false, None);
-        await Database.SetRangesFillAsync(1, "too early", None);
-        Assert.Null(await Database.GetRangesFillAsync(1, None));
-        await Database.RaiseRangesAsync(1, RangesState.Filling, None);
-        await Database.SetRangesFillAsync(1, "here", None);
-        await Database.RaiseRangesAsync(1, RangesState.On, None);
-        await Database.SetRangesFillAsync(1, "too late", None);
-        Assert.Equal("here", await Database.GetRangesFillAsync(1, None));
         Assert.Null(await Database.GetRangesFillAsync(2, None));
     }
 
@@ -160,7 +150,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Added_layout_misses_every_row_of_published_loads_until_replayed()
+    public async Task Added_layout_misses_every_row_of_published_loads_until_replayed_or_removed()
     {
         await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
         var counts = await MatchedAsync(Numbered(5));
@@ -170,7 +160,15 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(5 + 2, await Database.CountMissingAsync(2, None));
         Assert.Equal([new(counts.Id, 5), new(next.Id, 2)], await Database.ListMissingAsync(2, None));
         Assert.Empty(await Database.ListMissingAsync(1, None));
-        await Database.SetBackfilledAsync(2, next.Id, 2, withRanges: true, None);
+        foreach (var (rows, missing) in new[] { (2, 5), (1, 6) })
+        {
+            await Database.SetBackfilledAsync(2, next.Id, rows, withRanges: true, None);
+            Assert.Equal(missing, await Database.CountMissingAsync(2, None));
+        }
+        await Database.BeginRemovalAsync("Bold", None);
+        Assert.Equal(5, await Database.CountMissingAsync(2, None));
+        await Database.RemoveBreachAsync("Bold", None);
+        Assert.Equal([counts.Id], (await Database.ListLoadsAsync(null, None)).Select(load => load.Id));
         await Database.RequeueSlicesAsync(counts.Id, null, failedOnly: false, None);
         Assert.Equal(5, await Database.CountMissingAsync(2, None));
         await Database.SetBackfilledAsync(2, counts.Id, 5, withRanges: true, None);
@@ -246,37 +244,6 @@ public abstract partial class BreachDatabaseContract
         await Database.DropLayoutAsync(2, None);
         await Database.SetRebuildAsync(2, "too late", None);
         Assert.Null(await Database.GetRebuildAsync(2, None));
-    }
-
-    [Fact]
-    public async Task Removed_load_is_missing_from_no_layout()
-    {
-        await Database.AddFirstLayoutAsync(First, isFromRegister: false, None);
-        var load = await IngestAllAsync(Numbered(3));
-        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
-        await Database.AddLayoutAsync(Layout(2, "two"), None);
-        await Database.SetBackfilledAsync(2, load.Id, 1, withRanges: true, None);
-        Assert.Equal(2, await Database.CountMissingAsync(2, None));
-        await Database.FailLoadAsync(load.Id, owner: null, "bad", superseded: false, None);
-        await Database.BeginRemovalAsync(load.Breach, None);
-        Assert.Equal(0, await Database.CountMissingAsync(2, None));
-        await Database.FinishRemovalAsync(load.Id, None);
-        Assert.Empty(await Database.ListLoadsAsync(null, None));
-    }
-
-    [Fact]
-    public async Task Held_slices_are_listed_until_their_lease_expires()
-    {
-        var load = await IngestAllAsync(Numbered(9));
-        Assert.Empty(await Database.ListLeasesAsync(None));
-        for (var slice = 1; slice <= 3; slice++)
-            await BeginAsync(load.Id, slice, $"{Me}{slice}");
-        await Database.CompleteSliceAsync(load.Id, 1, $"{Me}1", 3, 0, None);
-        await Database.RefundSliceAttemptAsync(load.Id, 3, $"{Me}3", null, null, None);
-        var held = Assert.Single(await Database.ListLeasesAsync(None));
-        Assert.Equal((load.Id, 2, $"{Me}2"), (held.Load, held.Slice, held.Owner));
-        Time.Advance(SliceLease);
-        Assert.Empty(await Database.ListLeasesAsync(None));
     }
 
     private static StoreLayout Layout(int id, string name) => new()

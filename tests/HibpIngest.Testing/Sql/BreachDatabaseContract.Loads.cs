@@ -3,7 +3,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task Starting_a_load_is_idempotent()
+    public async Task Starting_a_load_is_idempotent_and_keeps_the_metadata_of_an_existing_breach()
     {
         var started = await StartAsync();
         Time.Advance(Lease);
@@ -16,6 +16,10 @@ public abstract partial class BreachDatabaseContract
         Assert.NotEqual(started.Id, newVersion.Id);
         Assert.Equal([started.Id, newVersion.Id], (await Database.ListLoadsAsync("ADOBE", None)).Select(load => load.Id));
         Assert.Empty(await Database.ListLoadsAsync("Ado", None));
+        await Database.StartLoadAsync("ADOBE", new BreachMetadata { Title = "bad" }, Blob("Adobe.2.zip"), Settings, "bad metadata", None);
+        await Database.StartLoadAsync("ADOBE", new BreachMetadata { Title = "good" }, Blob("Adobe.3.zip"), Settings, null, None);
+        var breach = await BreachAsync("adobe");
+        Assert.Equal(("Adobe", "Adobe"), (breach.Metadata.Title, breach.Name));
     }
 
     [Fact]
@@ -27,16 +31,6 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(failed.Id, None));
         var resumed = await LoadAsync(failed.Id);
         Assert.Equal((null, null), (resumed.Error, resumed.FinishedAt));
-    }
-
-    [Fact]
-    public async Task New_load_keeps_the_metadata_of_an_existing_breach()
-    {
-        await StartAsync();
-        await Database.StartLoadAsync("ADOBE", new BreachMetadata { Title = "bad" }, Blob("Adobe.2.zip"), Settings, "bad metadata", None);
-        await Database.StartLoadAsync("ADOBE", new BreachMetadata { Title = "good" }, Blob("Adobe.3.zip"), Settings, null, None);
-        var breach = await BreachAsync("adobe");
-        Assert.Equal(("Adobe", "Adobe"), (breach.Metadata.Title, breach.Name));
     }
 
     [Fact]
@@ -65,10 +59,14 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Concurrent_claims_of_a_load_have_one_winner()
+    public async Task Concurrent_starts_of_a_blob_create_one_load_and_concurrent_claims_have_one_winner()
     {
-        var load = await StartAsync();
-        var taken = await ConcurrentlyAsync(16, (database, i) => database.TryClaimLoadAsync(load.Id, $"owner {i}", Lease, None));
+        var started = await ConcurrentlyAsync(
+            8, (database, _) => database.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, failure: null, None));
+        var load = Assert.Single(started.Select(one => one.Id).Distinct());
+        Assert.Single(await Database.ListLoadsAsync(null, None));
+        Assert.Single(await Database.ListBreachesAsync(None));
+        var taken = await ConcurrentlyAsync(16, (database, i) => database.TryClaimLoadAsync(load, $"owner {i}", Lease, None));
         Assert.Single(taken, won => won);
     }
 
@@ -179,9 +177,11 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Failed_or_cancelled_commit_writes_nothing_and_can_be_retried()
+    public async Task Failed_cancelled_or_empty_commit_writes_nothing_and_can_be_retried()
     {
         var load = await ClaimAsync();
+        await Assert.ThrowsAsync<ArgumentException>(() => CommitAsync(load.Id, Me, Batch(1)));
+        await NothingAsync();
         foreach (var table in new[] { "rows", "slices" })
         {
             await FailInsertsAsync(table);
@@ -205,13 +205,6 @@ public abstract partial class BreachDatabaseContract
             Assert.Equal(
                 (0, 0, 0, 0, 0), (await CountAsync("rows"), await CountAsync("slices"), left.LastPosition, left.Batches, left.Mark));
         }
-    }
-
-    [Fact]
-    public async Task An_empty_batch_is_refused()
-    {
-        var load = await ClaimAsync();
-        await Assert.ThrowsAsync<ArgumentException>(() => CommitAsync(load.Id, Me, Batch(1)));
     }
 
     [Fact]
@@ -248,16 +241,6 @@ public abstract partial class BreachDatabaseContract
 
     private async Task<(long Load, int Mark)> HighestAsync() =>
         await Database.GetHighestIdsAsync(None) is var ids ? (ids.Load, ids.Mark) : default;
-
-    [Fact]
-    public async Task Concurrent_starts_of_a_blob_create_one_load()
-    {
-        var started = await ConcurrentlyAsync(
-            8, (database, _) => database.StartLoadAsync("Adobe", new BreachMetadata(), Blob(), Settings, failure: null, None));
-        Assert.Single(started.Select(load => load.Id).Distinct());
-        Assert.Single(await Database.ListLoadsAsync(null, None));
-        Assert.Single(await Database.ListBreachesAsync(None));
-    }
 
     [Fact]
     public async Task Finishing_ingest_requires_the_lease()

@@ -306,10 +306,8 @@ public abstract partial class BreachDatabaseContract
         var pause = TimeSpan.FromMinutes(5);
         var giveUp = TimeSpan.FromDays(3);
         var claimed = await ClaimedAsync(load.Id, 1, 3);
-        Assert.Equal(new NotificationOutcome(false, true), await Database.DeferNotificationAsync(claimed[1].Id, Other, "450 4.2.1", pause,
-            giveUp, None));
-        Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(claimed[1].Id, Me, "450 4.2.1", pause,
-            giveUp, None));
+        Assert.Equal(new NotificationOutcome(false, true), await DeferAsync(Other));
+        Assert.Equal(new NotificationOutcome(true, true), await DeferAsync(Me));
         await Database.CompleteNotificationAsync(claimed[0].Id, Me, null, None);
         await Database.CompleteNotificationAsync(claimed[2].Id, Me, null, None);
         Assert.False(await Database.TryFinishLoadAsync(load.Id, None));
@@ -325,15 +323,16 @@ public abstract partial class BreachDatabaseContract
         var again = Assert.Single(await ClaimedAsync(load.Id, 1, 3));
         Assert.Equal((1, 1), (again.Deferrals, again.Attempts));
         Time.Advance(giveUp - pause - TimeSpan.FromSeconds(1));
-        Assert.Equal(new NotificationOutcome(true, true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1", pause, giveUp,
-            None));
+        Assert.Equal(new NotificationOutcome(true, true), await DeferAsync(Me));
         Time.Advance(pause);
         // A message claims due notifications as well.
         Assert.Equal(2, Assert.Single(await ClaimedAsync(load.Id, 1, 3)).Deferrals);
-        Assert.Equal(new NotificationOutcome(true, true, Refused: true), await Database.DeferNotificationAsync(again.Id, Me, "450 4.2.1",
-            pause, giveUp, None));
+        Assert.Equal(new NotificationOutcome(true, true, Refused: true), await DeferAsync(Me));
         Assert.Equal(new NotificationCounts(0, 2, 1), (await LoadAsync(load.Id)).Notifications);
         Assert.True(await Database.TryFinishLoadAsync(load.Id, None));
+
+        Task<NotificationOutcome> DeferAsync(string owner) =>
+            Database.DeferNotificationAsync(claimed[1].Id, owner, "450 4.2.1", pause, giveUp, None);
     }
 
     [Fact]

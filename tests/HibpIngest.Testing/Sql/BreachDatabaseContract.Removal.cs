@@ -141,21 +141,6 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task HasLivingSlices_sees_a_slice_lease_until_it_expires()
-    {
-        var load = await IngestAllAsync(Numbered(7));
-        var other = await IngestAllAsync(Numbered(3), "Bold");
-        await Database.BeginSliceAsync(load.Id, 2, Other, Lease, MaxTries, None);
-        Assert.True(await Database.HasLeasedSlicesAsync([other.Id, load.Id], None));
-        Assert.False(await Database.HasLeasedSlicesAsync([other.Id], None));
-        Assert.False(await Database.HasLeasedSlicesAsync([], None));
-        Time.Advance(Lease - TimeSpan.FromMilliseconds(1));
-        Assert.True(await Database.HasLeasedSlicesAsync([load.Id], None));
-        Time.Advance(TimeSpan.FromMilliseconds(1));
-        Assert.False(await Database.HasLeasedSlicesAsync([load.Id], None));
-    }
-
-    [Fact]
     public async Task Removal_deletes_processed_rows_and_resumes_after_them()
     {
         var load = await MatchedAsync(Numbered(7));

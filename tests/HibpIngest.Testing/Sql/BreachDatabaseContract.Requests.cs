@@ -106,7 +106,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Failed_check_keeps_the_first_failure_time_and_a_deleted_proof_is_not_listed()
+    public async Task Failed_check_keeps_the_first_failure_time_and_a_check_of_a_replaced_proof_is_ignored()
     {
         DomainProof proof = new(DomainProof.HolderOf(Guid.NewGuid()), "example.net", ProofKind.Webmaster);
         var start = Time.GetUtcNow();
@@ -125,21 +125,14 @@ public abstract partial class BreachDatabaseContract
         await Database.PutProofAsync(deleted, None);
         await Database.DeleteProofAsync(deleted.Holder, deleted.Domain, None);
         Assert.Equal([succeeded], await Database.ListProofsAsync(None));
-    }
 
-    [Fact]
-    public async Task Check_of_a_replaced_proof_is_ignored()
-    {
-        DomainProof proof = new(new string('a', 64), "example.com", ProofKind.Dns);
-        var start = Time.GetUtcNow();
-        await Database.PutProofAsync(proof, None);
         Time.Advance(Week);
         await Database.PutProofAsync(proof with { Kind = ProofKind.File }, None);
-        var replaced = new CheckedProof(proof with { Kind = ProofKind.File }, start + Week, null);
+        var replaced = new CheckedProof(proof with { Kind = ProofKind.File }, Now, null);
         Assert.Equal([replaced], await Database.ListProofsAsync(None));
         // The results of a check that started before the proof was replaced.
-        await Database.RecordCheckAsync(new CheckedProof(proof, start, null), succeeded: false, None);
-        Assert.False(await Database.EndProofAsync(new CheckedProof(proof, start, null), None));
+        await Database.RecordCheckAsync(succeeded, succeeded: false, None);
+        Assert.False(await Database.EndProofAsync(succeeded, None));
         Assert.Equal([replaced], await Database.ListProofsAsync(None));
     }
 
@@ -176,7 +169,7 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task Request_of_a_domain_becomes_a_subscription_with_a_proof()
+    public async Task Request_of_a_domain_becomes_a_subscription_with_a_proof_that_keeps_its_id_until_removed()
     {
         var wanted = new SubscriptionRequest("admin@example.com", "example.com", ProofKind.Dns);
         var own = await RequestAsync(Guid.NewGuid(), new MailLimit("sign-in", Week, 10));
@@ -198,23 +191,13 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(new DomainProof(holder, "example.com", ProofKind.File), Assert.Single(await Database.ListProofsAsync(None)).Proof);
         Assert.Equal(due, (await SignInAsync()).Due);
 
-        Task<RequestOutcome> SignInAsync(params MailLimit[] limits) =>
-            Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", limits, None);
-    }
-
-    [Fact]
-    public async Task Domain_subscription_keeps_its_id_when_proven_again_and_its_removal_deletes_that_request()
-    {
-        var wanted = new SubscriptionRequest("admin@example.com", "example.com", ProofKind.Dns);
-        var own = await RequestAsync(Guid.NewGuid());
-        var due = (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due!;
-        await Database.VerifySubscriptionAsync(Guid.NewGuid(), due.Subscription, [], None);
-
         Assert.Equal(due, (await Database.RequestSubscriptionAsync(Guid.NewGuid(), wanted, [], Week, None)).Due);
         await Database.RemoveSubscribersAsync([new(wanted.Email, wanted.Domain, null)], null, erase: false, None);
-
         Assert.Null(await Database.FindSubscriptionAsync(due.Subscription, None));
         Assert.NotNull(await Database.FindSubscriptionAsync(own.Subscription, None));
+
+        Task<RequestOutcome> SignInAsync(params MailLimit[] limits) =>
+            Database.RequestSignInAsync(Guid.NewGuid(), wanted.Email, "example.com", limits, None);
     }
 
     [Fact]

@@ -12,7 +12,7 @@ public abstract partial class BreachDatabaseContract
         Database.RenewSliceAsync(load, slice, owner, SliceLease, progress, None);
 
     [Fact]
-    public async Task Slice_attempt_is_counted_when_it_begins()
+    public async Task Slice_attempt_is_counted_when_it_begins_and_refunded_with_an_error()
     {
         var load = await IngestAsync(Numbered(4));
         for (var attempt = 1; attempt <= MaxTries; attempt++)
@@ -27,10 +27,17 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([0, MaxTries], (await SlicesAsync(load.Id)).Select(slice => slice.Attempts));
         Assert.Null(await Database.BeginSliceAsync(load.Id, 3, MaxTries, None));
         Assert.Null(await Database.BeginSliceAsync(new(999), 1, MaxTries, None));
+
+        await Database.RefundSliceAttemptAsync(load.Id, 1, "down", None);
+        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
+        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
+        await Database.RefundSliceAttemptAsync(load.Id, 1, "down\nagain", None);
+        var refunded = (await SlicesAsync(load.Id))[0];
+        Assert.Equal((1, "down again", SliceState.Pending), (refunded.Attempts, refunded.Error, refunded.State));
     }
 
     [Fact]
-    public async Task Leased_work_is_listed_until_completed_or_expired()
+    public async Task Leased_work_is_listed_until_completed_released_or_expired()
     {
         var load = await IngestAsync(Numbered(9));
         // The load's own lease is listed too, held by its ingester.
@@ -46,13 +53,21 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal(
             [(load.Id, "Adobe", 1, "host-a"), (load.Id, "Adobe", 2, "host-b"), (started.Id, "Bold", (int?)null, "host-c")],
             held.Select(work => (work.Load, work.Breach, work.Slice, work.Owner)));
+        Assert.True(await Database.HasLeasedSlicesAsync([started.Id, load.Id], None));
+        Assert.False(await Database.HasLeasedSlicesAsync([started.Id], None));
+        Assert.False(await Database.HasLeasedSlicesAsync([], None));
         Assert.Equal(
             [SliceLease, SliceLease * 2, Lease], held.Select(work => TimeSpan.FromSeconds(Math.Round((work.Until - now).TotalSeconds))));
         Assert.True(await Database.RenewSliceAsync(load.Id, 2, "host-b", SliceLease * 2, new SliceProgress(7, [0b0101, 0b0010]), None));
-        Assert.NotNull(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, 1, None));
-        Time.Advance(SliceLease + TimeSpan.FromSeconds(1));
+        Assert.True(await Database.CompleteSliceAsync(load.Id, 1, "host-a", 3, None));
+        await BeginAsync(load.Id, 3, "host-d");
+        await Database.RefundSliceAttemptAsync(load.Id, 3, "host-d", null, null, None);
         Assert.Equal(["host-b"], (await Database.ListLeasesAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
-        Time.Advance(SliceLease);
+        Time.Advance((SliceLease * 2) - TimeSpan.FromMilliseconds(1));
+        Assert.Equal(["host-b"], (await Database.ListLeasesAsync(None)).Where(work => work.Slice is not null).Select(work => work.Owner));
+        Assert.True(await Database.HasLeasedSlicesAsync([load.Id], None));
+        Time.Advance(TimeSpan.FromMilliseconds(1));
+        Assert.False(await Database.HasLeasedSlicesAsync([load.Id], None));
         Assert.Empty(await Database.ListLeasesAsync(None));
     }
 
@@ -106,18 +121,6 @@ public abstract partial class BreachDatabaseContract
     }
 
     [Fact]
-    public async Task ReturnSliceTry_refunds_the_attempt_and_records_the_error()
-    {
-        var load = await IngestAsync(Numbered(4));
-        await Database.RefundSliceAttemptAsync(load.Id, 1, "down", None);
-        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
-        await Database.BeginSliceAsync(load.Id, 1, MaxTries, None);
-        await Database.RefundSliceAttemptAsync(load.Id, 1, "down\nagain", None);
-        var slice = (await SlicesAsync(load.Id))[0];
-        Assert.Equal((1, "down again", SliceState.Pending), (slice.Attempts, slice.Error, slice.State));
-    }
-
-    [Fact]
     public async Task Slice_with_exhausted_attempts_fails_its_load()
     {
         var load = await IngestAsync(Numbered(4));
@@ -131,6 +134,11 @@ public abstract partial class BreachDatabaseContract
         var work = (await Database.BeginSliceAsync(load.Id, 2, MaxTries, None))!;
         Assert.Equal((SliceState.Failed, 0, "bad row"), (work.Slice.State, work.Slice.Attempts, work.Slice.Error));
         Assert.Equal([1, 2], (await Database.ListSlicesAsync(load.Id, failedOnly: true, None)).Select(slice => slice.Number));
+
+        // Completing its slices doesn't reopen a load that failed during the ingest.
+        await CompleteSlicesAsync(load.Id);
+        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
+        Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(load.Id, None));
     }
 
     [Fact]
@@ -162,16 +170,6 @@ public abstract partial class BreachDatabaseContract
                 Task.Run(() => another.CompleteSliceAsync(load.Id, 2, 3, None)));
             Assert.Equal(LoadState.Upserting, await StateAsync(load.Id));
         }
-    }
-
-    [Fact]
-    public async Task Completing_a_slice_keeps_a_load_failed_if_it_failed_during_ingest()
-    {
-        var load = await IngestAsync(Numbered(3));
-        await Database.FailSliceAsync(load.Id, 1, "bad", exhausted: true, None);
-        await Database.CompleteSliceAsync(load.Id, 1, 3, None);
-        Assert.Equal(LoadState.Failed, await StateAsync(load.Id));
-        Assert.Equal(LoadState.Ingesting, await Database.ResumeLoadAsync(load.Id, None));
     }
 
     [Fact]
