@@ -35,12 +35,11 @@ public sealed class AccessHostTests : CommandTestBase
         Variables["HIBP_MAXTRIES"] = "1";
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var log = account.AccessLog;
-        await log.CreateAsync(CancellationToken.None);
+        await log.CreateAsync(None);
         var name = AccessBlobName.Of(TimeProvider.System.GetUtcNow(), Guid.NewGuid(), 1);
-        await log.BeginAsync(name, CancellationToken.None);
-        await log.AppendAsync(name, 0, new byte[100], CancellationToken.None);
-        await log.MarkAsync(
-            (await log.FindAsync(name, CancellationToken.None))!, AccessBlobState.Sealed, null, CancellationToken.None);
+        await log.BeginAsync(name, None);
+        await log.AppendAsync(name, 0, new byte[100], None);
+        await log.MarkAsync((await log.FindAsync(name, None))!, AccessBlobState.Sealed, null, None);
 
         await using var host = await StartAsync("moved to access-rollup-poison", "run", "--roles", "access,sweep");
         Assert.Contains($"blob '{name}' of the access log is not counted", host.Error, StringComparison.Ordinal);

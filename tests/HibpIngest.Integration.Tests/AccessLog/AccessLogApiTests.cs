@@ -67,11 +67,11 @@ public sealed class AccessLogApiTests(WebFixture fixture) : IClassFixture<WebFix
         Assert.Contains(replies, one => one.Reply.Status == 403);
 
         var bytes = new List<byte[]>();
-        await foreach (var blob in _account.AccessLog.ListAsync(CancellationToken.None))
+        await foreach (var blob in _account.AccessLog.ListAsync(None))
         {
             Assert.Equal(AccessBlobState.Sealed, blob.State);
             using var copy = new MemoryStream();
-            await using var stream = await _account.AccessLog.OpenAsync(blob.Name, 0, CancellationToken.None);
+            await using var stream = await _account.AccessLog.OpenAsync(blob.Name, 0, None);
             await stream!.CopyToAsync(copy);
             bytes.Add(copy.ToArray());
         }

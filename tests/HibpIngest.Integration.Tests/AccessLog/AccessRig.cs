@@ -13,7 +13,6 @@ internal sealed class AccessRig : IDisposable
 
     private static readonly int[] Statuses = [200, 304, 404, 429, 503];
     private static readonly TimeSpan Visibility = TimeSpan.FromMinutes(5);
-    private static readonly CancellationToken None = CancellationToken.None;
 
     private readonly Random _random;
     private readonly string[] _keys;

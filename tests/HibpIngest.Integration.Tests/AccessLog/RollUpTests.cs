@@ -10,8 +10,6 @@ namespace HibpIngest.Integration.Tests.AccessLog;
 /// </summary>
 public sealed class RollUpTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Duplicate_and_concurrent_messages_count_each_record_once()
     {

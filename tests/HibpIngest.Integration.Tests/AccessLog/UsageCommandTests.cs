@@ -7,7 +7,6 @@ public sealed class UsageCommandTests : CommandTestBase
 {
     private const string Search = "/api/v3/breachedaccount/{account}";
     private const string Range = "/range/{prefix}";
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly DateTimeOffset Day = new(2026, 11, 22, 0, 0, 0, TimeSpan.Zero);
 
     private readonly string _hash = ApiKey.HashOf("00112233445566778899aabbccddeeff");

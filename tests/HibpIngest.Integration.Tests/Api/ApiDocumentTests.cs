@@ -25,7 +25,7 @@ public sealed partial class ApiDocumentTests(WebFixture fixture) : IClassFixture
         using var account = HibpIngest.Storage.Azure.StorageAccount.Open(fixture.Pipeline.Connection, NullLoggerFactory.Instance);
         using var secretKeys = SecretKeys.Parse(Convert.ToBase64String(new byte[32]))!;
         var client = await new ClientOperations(account.Clients, account.Keys, account.Prefixes, secretKeys, TimeProvider.System)
-            .AddAsync("client", "https://client.example/", isSensitive: false, cap: 1, rpm: 60_000, CancellationToken.None);
+            .AddAsync("client", "https://client.example/", isSensitive: false, cap: 1, rpm: 60_000, None);
         var sha = Convert.ToHexString(SHA1.HashData(Encoding.ASCII.GetBytes(WebFixture.InAll)));
         var examples = Example().Matches(Text);
         Assert.True(examples.Count >= 17, $"{examples.Count} examples");

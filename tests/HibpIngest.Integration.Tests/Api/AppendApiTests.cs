@@ -16,8 +16,6 @@ public sealed class AppendApiTests
     private const string Ntlm = "FC525C9683E8FE067095BA2DDC971889";
     private const string One = $$"""[{"sha1":"{{Sha1}}","ntlm":"{{Ntlm}}","num":15}]""";
 
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Theory]
     [InlineData("/ingestion/append", "/append/confirm")]
     [InlineData("/append", "/Ingestion/Append/Confirm")]

@@ -52,7 +52,7 @@ public sealed class ClientTests(WebFixture fixture) : IClassFixture<WebFixture>
         var folder = Path.GetDirectoryName(RepositoryFile.Path(
             Path.Combine("tests", "HibpIngest.Integration.Tests", "Api", "clients", "package.json")))!;
         var proof = Path.Combine(folder, "node_modules", "hibp", "package.json");
-        await NodePackages.InstallAsync(folder, "clients of the API", proof, progress: null, CancellationToken.None);
+        await NodePackages.InstallAsync(folder, "clients of the API", proof, progress: null, None);
         var (output, _) = await ExternalProgram.RunAsync(
             "node", Path.Combine(folder, "hibp.mjs"), $"{server}api/v3", key, WebFixture.InAll, "example.com");
         return JsonElement.Parse(output);

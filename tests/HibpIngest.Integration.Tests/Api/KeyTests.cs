@@ -213,6 +213,6 @@ public sealed class KeyTests(WebFixture fixture) : IClassFixture<WebFixture>
         await using var server = await WebServer.StartAsync(
             new WebServerOptions { Urls = [url], IsOpen = true },
             services => services.AddHibpApiStorage(fixture.Pipeline.Connection, [], nearest: null),
-            TimeProvider.System, NullLoggerFactory.Instance, CancellationToken.None);
+            TimeProvider.System, NullLoggerFactory.Instance, None);
     }
 }

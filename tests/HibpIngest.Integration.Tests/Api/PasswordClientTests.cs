@@ -51,7 +51,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
             await _rig.ImportAsync(Made, "made");
             // Packs are served by default.
             foreach (var backend in PasswordRig.Everywhere.Reverse())
-                await _rig.Releases.SwitchAsync(backend, "made", CancellationToken.None);
+                await _rig.Releases.SwitchAsync(backend, "made", None);
         }
 
         public Task DisposeAsync()
@@ -64,8 +64,7 @@ public sealed class PasswordClientTests(PasswordClientTests.Corpus corpus) : ICl
         internal async Task ExportAsync(string file)
         {
             await using var output = File.Create(file);
-            await new ExportPasswords(_rig.Stores, _rig.Releases, TimeProvider.System).RunAsync(
-                null, HashMode.Sha1, output, null, CancellationToken.None);
+            await new ExportPasswords(_rig.Stores, _rig.Releases, TimeProvider.System).RunAsync(null, HashMode.Sha1, output, null, None);
         }
     }
 }

@@ -59,9 +59,9 @@ public sealed class PrivacyTests(WebFixture fixture) : IClassFixture<WebFixture>
         Assert.Contains(lines.Lines, line => CatalogueRead.IsMatch(line.Text));
         Assert.Equal(failure.Length > 0, lines.Lines.Any(line => line.Text.StartsWith("/api/v3/", StringComparison.Ordinal)));
         var records = new List<string>();
-        await foreach (var blob in access.ListAsync(CancellationToken.None))
+        await foreach (var blob in access.ListAsync(None))
         {
-            using var reader = new StreamReader((await access.OpenAsync(blob.Name, 0, CancellationToken.None))!, Encoding.Latin1);
+            using var reader = new StreamReader((await access.OpenAsync(blob.Name, 0, None))!, Encoding.Latin1);
             records.Add(blob.Name + await reader.ReadToEndAsync());
         }
         Assert.NotEmpty(records);

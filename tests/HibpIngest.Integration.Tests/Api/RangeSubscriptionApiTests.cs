@@ -11,8 +11,6 @@ public sealed class RangeSubscriptionApiTests : IAsyncLifetime
     private const string All = "/enterprise/range/subscriptions";
     private const string Bitmap = "application/octet-stream";
 
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private readonly SecretKeys _secretKeys = SecretKeys.Parse(Convert.ToBase64String(new byte[32]))!;
     private readonly TestClock _clock = TestClock.WithTimersByHand();
     private string _connection = "";

@@ -70,16 +70,15 @@ internal sealed class SenderRig : IAsyncDisposable
     }
 
     public async Task<AppendTransaction> FindAsync(string id, string? key = null) =>
-        (await Appends.FindAsync(key is "open" ? key : ApiKey.HashOf(key ?? Key), Guid.Parse(id), CancellationToken.None))!;
+        (await Appends.FindAsync(key is "open" ? key : ApiKey.HashOf(key ?? Key), Guid.Parse(id), None))!;
 
-    public async Task<IReadOnlyList<AppendTransaction>> ListAsync() =>
-        await Appends.ListAsync(CancellationToken.None).ToListAsync();
+    public async Task<IReadOnlyList<AppendTransaction>> ListAsync() => await Appends.ListAsync(None).ToListAsync();
 
     /// <summary>Returns the bodies of the messages that were sent.</summary>
     public async Task<IReadOnlyList<string>> MessagesAsync()
     {
-        await Queue.CreateAsync(CancellationToken.None);
-        return [.. (await Queue.PeekAsync(32, CancellationToken.None)).Select(message => message.Body)];
+        await Queue.CreateAsync(None);
+        return [.. (await Queue.PeekAsync(32, None)).Select(message => message.Body)];
     }
 
     /// <summary>Completes pending work, then stops the server.</summary>

@@ -36,7 +36,7 @@ public sealed class WebFixture : IAsyncLifetime
         await DropAsync("Delta", "2016-03-04", "\"IsVerified\":true,\"IsRetired\":true", InAll, InDelta);
         await DropAsync("Hidden", "2017-04-05", "\"IsVerified\":true", InAll, InHidden);
         await Pipeline.RunToEndAsync();
-        await Pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
+        await Pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, None);
         Web = await WebRig.StartAsync(Pipeline.Connection);
         Key = await Web.AddKeyAsync("search");
         AllScopes = await Web.AddKeyAsync(

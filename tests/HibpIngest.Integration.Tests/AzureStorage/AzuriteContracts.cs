@@ -12,7 +12,7 @@ internal static class AzuriteStorage
     public static async Task<T> NewAsync<T>(Func<StorageAccount, T> part, Func<T, CancellationToken, Task> create)
     {
         var made = part(await OpenAsync());
-        await create(made, CancellationToken.None);
+        await create(made, None);
         return made;
     }
 }
@@ -22,7 +22,7 @@ public sealed class AzureAccountTableTests : AccountTableContract
     protected override async Task<(IAccountTable Table, IAccountReads Reads)> NewTableAsync()
     {
         var account = await AzuriteStorage.OpenAsync();
-        await account.Table.CreateAsync(CancellationToken.None);
+        await account.Table.CreateAsync(None);
         return (account.Table, account.Accounts);
     }
 }

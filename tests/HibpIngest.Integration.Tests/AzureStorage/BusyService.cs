@@ -37,7 +37,7 @@ internal sealed class BusyService(VirtualTime time, int maxConcurrency, Func<int
     {
         using var throttle = new WriteThrottle(time);
         var client = new BusyClient();
-        var places = new TransactionsInFlight(inFlight, CancellationToken.None);
+        var places = new TransactionsInFlight(inFlight, None);
         var number = 0;
         await Task.WhenAll(Enumerable.Range(0, inFlight).Select(async _ =>
         {

@@ -35,11 +35,11 @@ public sealed class StorageAccountTests
         await AssertRefusedAsync(store);
         var error = await Assert.ThrowsAsync<StoreMissingException>(() => store.Table.UpsertAsync("example.com", 1, "anna", "bert"));
         Assert.Matches(@"^upsert of 2 accounts( \(number 1 of them\))? failed: status 404 \(TableNotFound\)$", error.Message);
-        await Assert.ThrowsAsync<StoreMissingException>(() => store.Blobs.FindAsync("a.zip", CancellationToken.None));
-        await Assert.ThrowsAsync<StoreMissingException>(() => store.Register.GetIdentityAsync(CancellationToken.None));
-        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").GetDepthAsync(CancellationToken.None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Blobs.FindAsync("a.zip", None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Register.GetIdentityAsync(None));
+        await Assert.ThrowsAsync<StoreMissingException>(() => store.Queues.Get("missing").GetDepthAsync(None));
         await Assert.ThrowsAsync<StoreMissingException>(
-            () => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, CancellationToken.None));
+            () => store.Queues.Get("missing").ExtendAsync(new("id", "receipt", "", 1), TimeSpan.Zero, None));
     }
 
     [Fact]
@@ -61,14 +61,14 @@ public sealed class StorageAccountTests
         var connection = await AzuriteFixture.NewAccountAsync();
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
         var queue = store.Queues.Get("breach-test");
-        await queue.CreateAsync(CancellationToken.None);
+        await queue.CreateAsync(None);
         var raw = new QueueClient(connection, "breach-test");
         await raw.SendMessageAsync("""{"v":1}""");
         await raw.SendMessageAsync("/////w=="); // base64 of invalid UTF-8
-        Assert.Equal(["""{"v":1}""", "/////w=="], (await queue.PeekAsync(2, CancellationToken.None)).Select(message => message.Body));
+        Assert.Equal(["""{"v":1}""", "/////w=="], (await queue.PeekAsync(2, None)).Select(message => message.Body));
 
-        await queue.ClearAsync(CancellationToken.None);
-        await queue.SendAsync("""{"v":2}""", TimeSpan.Zero, CancellationToken.None);
+        await queue.ClearAsync(None);
+        await queue.SendAsync("""{"v":2}""", TimeSpan.Zero, None);
         var sent = (await raw.PeekMessageAsync()).Value;
         Assert.Equal("""{"v":2}""", Encoding.UTF8.GetString(Convert.FromBase64String(sent.MessageText)));
         Assert.InRange(sent.ExpiresOn!.Value.Year, 3000, 9999);
@@ -80,7 +80,7 @@ public sealed class StorageAccountTests
         const int MiB = 1024 * 1024;
         var connection = await AzuriteFixture.NewAccountAsync();
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        await store.Blobs.CreateAsync(CancellationToken.None);
+        await store.Blobs.CreateAsync(None);
         var content = new byte[26 * MiB];
         new Random(17).NextBytes(content);
         var (sent, staged) = (0, 0);
@@ -114,7 +114,7 @@ public sealed class StorageAccountTests
                 request.RequestUri!.Query.Contains("comp=block&", StringComparison.Ordinal) ? aroundBlock(send) : send()));
             var blob = new BlockBlobClient(
                 connection, "breach", "a.zip", new() { Transport = new HttpClientTransport(client), Retry = { MaxRetries = 0 } });
-            await BlockUpload.RunAsync(blob, new MemoryStream(content), null, CancellationToken.None);
+            await BlockUpload.RunAsync(blob, new MemoryStream(content), null, None);
         }
     }
 
@@ -124,9 +124,9 @@ public sealed class StorageAccountTests
         const int Range = BlobVersionStream.RangeBytes;
         var connection = await AzuriteFixture.NewAccountAsync();
         using var store = StorageAccount.Open(connection, NullLoggerFactory.Instance);
-        await store.Blobs.CreateAsync(CancellationToken.None);
+        await store.Blobs.CreateAsync(None);
         var content = new byte[(4 * Range) + 1000];
-        var version = await store.Blobs.UploadAsync("a.zip", new MemoryStream(content), null, CancellationToken.None);
+        var version = await store.Blobs.UploadAsync("a.zip", new MemoryStream(content), null, None);
 
         var fetched = new List<string>();
         using var client = new HttpClient(new AroundHandler((request, send) =>
@@ -190,9 +190,9 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret", "bob.secret"),
             () => store.Table.UpsertAsync("private.example", 1, new TransactionsInFlight(1, timeout.Token), "alice.secret"),
-            () => store.Accounts.GetMarksAsync(new Account("alice.secret", "private.example"), 1, CancellationToken.None),
+            () => store.Accounts.GetMarksAsync(new Account("alice.secret", "private.example"), 1, None),
             () =>
-                store.Table.ListAliasesAsync("private.example", [1], CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+                store.Table.ListAliasesAsync("private.example", [1], None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
         ];
         foreach (var call in calls)
         {
@@ -218,20 +218,20 @@ public sealed class StorageAccountTests
         };
         ActivitySource.AddActivityListener(listener);
         using var store = await AzuriteStorage.OpenAsync();
-        await store.Table.CreateAsync(CancellationToken.None);
+        await store.Table.CreateAsync(None);
         await store.Table.UpsertAsync("private7.example", 1, "alice.private7", "bob.private7");
         await store.Table.UpsertAsync("private7.example", 2, "alice.private7");
-        await store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, CancellationToken.None);
-        await store.Accounts.GetMarksAsync(new Account("nobody.private7", "private7.example"), 1, CancellationToken.None);
-        await store.Accounts.HasMoreAccountsAsync("private7.example", 0, CancellationToken.None);
-        await foreach (var _ in store.Table.ListAliasesAsync("private7.example", [1], CancellationToken.None)) { }
-        await store.Table.RemoveMarkAsync("private7.example", ["alice.private7", "bob.private7"], 1, CancellationToken.None);
-        await store.Table.RemoveMarkAsync("private7.example", ["alice.private7"], 2, CancellationToken.None);
+        await store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, None);
+        await store.Accounts.GetMarksAsync(new Account("nobody.private7", "private7.example"), 1, None);
+        await store.Accounts.HasMoreAccountsAsync("private7.example", 0, None);
+        await foreach (var _ in store.Table.ListAliasesAsync("private7.example", [1], None)) { }
+        await store.Table.RemoveMarkAsync("private7.example", ["alice.private7", "bob.private7"], 1, None);
+        await store.Table.RemoveMarkAsync("private7.example", ["alice.private7"], 2, None);
         await store.Table.RemoveMarkFromTableAsync(2);
-        await store.Table.DropAsync(CancellationToken.None);
+        await store.Table.DropAsync(None);
         await Assert.ThrowsAsync<StoreMissingException>(
-            () => store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, CancellationToken.None));
-        await store.Blobs.CreateAsync(CancellationToken.None);
+            () => store.Accounts.GetMarksAsync(new Account("alice.private7", "private7.example"), 1, None));
+        await store.Blobs.CreateAsync(None);
 
         // The listeners work: another client's request, and data that identifies nobody, are seen.
         using var another = new HttpClient();
@@ -251,20 +251,20 @@ public sealed class StorageAccountTests
 
     internal static async Task UseAllAsync(StorageAccount store)
     {
-        await store.Table.CreateAsync(CancellationToken.None);
+        await store.Table.CreateAsync(None);
         await store.Table.UpsertAsync("example.com", 1, "anna", "b+rt");
-        Assert.Equal([1], await store.Accounts.GetMarksAsync(new Account("b+rt", "example.com"), 1, CancellationToken.None));
-        Assert.Equal(["anna", "b+rt"], await store.Table.ListAliasesAsync("example.com", [1], CancellationToken.None).ToListAsync());
-        await store.Register.CreateAsync(CancellationToken.None);
-        await store.Register.MarkOpenAsync(new(1), CancellationToken.None);
-        Assert.Single(await store.Register.ListOpenAsync(CancellationToken.None));
-        await store.Blobs.CreateAsync(CancellationToken.None);
-        await store.Blobs.WriteSmallAsync("a.json", "{}"u8.ToArray(), CancellationToken.None);
-        Assert.Equal("{}"u8.ToArray(), await store.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
+        Assert.Equal([1], await store.Accounts.GetMarksAsync(new Account("b+rt", "example.com"), 1, None));
+        Assert.Equal(["anna", "b+rt"], await store.Table.ListAliasesAsync("example.com", [1], None).ToListAsync());
+        await store.Register.CreateAsync(None);
+        await store.Register.MarkOpenAsync(new(1), None);
+        Assert.Single(await store.Register.ListOpenAsync(None));
+        await store.Blobs.CreateAsync(None);
+        await store.Blobs.WriteSmallAsync("a.json", "{}"u8.ToArray(), None);
+        Assert.Equal("{}"u8.ToArray(), await store.Blobs.ReadSmallAsync("a.json", 10, None));
         var queue = store.Queues.Get("breach-test");
-        await queue.CreateAsync(CancellationToken.None);
-        await queue.SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
-        Assert.Single(await queue.PeekAsync(32, CancellationToken.None));
+        await queue.CreateAsync(None);
+        await queue.SendAsync("{}", TimeSpan.Zero, None);
+        Assert.Single(await queue.PeekAsync(32, None));
     }
 
     private static async Task AssertRefusedAsync(StorageAccount store)
@@ -273,19 +273,19 @@ public sealed class StorageAccountTests
         [
             () => store.Table.UpsertAsync("example.com", 1, "anna", "bert"),
             () => store.Table.UpsertAsync("example.com", 1, "anna"),
-            () => store.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None),
-            () => store.Table.RemoveMarkAsync(1, 0, null, CancellationToken.None),
-            () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None),
-            () => store.Register.GetIdentityAsync(CancellationToken.None),
-            () => store.Register.AddReceiptAsync(new BlobVersion("a.zip", "\"1\""), CancellationToken.None),
-            () => store.Blobs.FindAsync("a.json", CancellationToken.None),
-            () => store.Blobs.OpenAsync(new BlobVersion("a.json", "\"1\""), CancellationToken.None),
-            () => store.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None),
-            () => store.Blobs.UploadAsync("a.zip", new MemoryStream([1, 2, 3]), null, CancellationToken.None),
-            () => store.Blobs.ListDropsAsync(CancellationToken.None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
-            () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, CancellationToken.None),
-            () => store.Queues.Get("breach-test").ReceiveAsync(1, TimeSpan.FromSeconds(1), CancellationToken.None),
-            () => store.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None),
+            () => store.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, None),
+            () => store.Table.RemoveMarkAsync(1, 0, null, None),
+            () => store.Table.RemoveMarkAsync("example.com", ["anna"], 1, None),
+            () => store.Register.GetIdentityAsync(None),
+            () => store.Register.AddReceiptAsync(new BlobVersion("a.zip", "\"1\""), None),
+            () => store.Blobs.FindAsync("a.json", None),
+            () => store.Blobs.OpenAsync(new BlobVersion("a.json", "\"1\""), None),
+            () => store.Blobs.ReadSmallAsync("a.json", 10, None),
+            () => store.Blobs.UploadAsync("a.zip", new MemoryStream([1, 2, 3]), null, None),
+            () => store.Blobs.ListDropsAsync(None).GetAsyncEnumerator().MoveNextAsync().AsTask(),
+            () => store.Queues.Get("breach-test").SendAsync("{}", TimeSpan.Zero, None),
+            () => store.Queues.Get("breach-test").ReceiveAsync(1, TimeSpan.FromSeconds(1), None),
+            () => store.Queues.Get("breach-test").GetDepthAsync(None),
         ];
         for (var i = 0; i < calls.Length; i++)
         {

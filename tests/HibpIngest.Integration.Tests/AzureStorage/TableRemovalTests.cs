@@ -24,7 +24,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     {
         _connection = await AzuriteFixture.NewAccountAsync();
         _other = StorageAccount.Open(_connection, NullLoggerFactory.Instance);
-        await _other.Table.CreateAsync(CancellationToken.None);
+        await _other.Table.CreateAsync(None);
         await _other.Table.UpsertAsync("example.com", 1, "anna", "bert", "carl");
         await _other.Table.UpsertAsync("example.com", 2, "bert");
     }
@@ -50,7 +50,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
                 await _other.Table.UpsertAsync("example.com", 3, changed);
             return await send();
         });
-        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, None));
         await HasAsync(alias => [.. alias == "bert" ? [2] : Array.Empty<int>(), .. changed.Contains(alias) ? [3] : Array.Empty<int>()]);
         Assert.Equal(1, transactions);
     }
@@ -65,7 +65,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
                 await _other.Table.UpsertAsync("example.com", mark++, "carl");
             return await send();
         });
-        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, None));
         await HasAsync(alias => alias switch { "bert" => [2], "carl" => [10, 11, 12, 13, 14], _ => [] });
     }
 
@@ -78,12 +78,12 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
             if (IsTransaction(request) && first)
             {
                 first = false;
-                await _other.Table.RemoveMarkAsync("example.com", ["anna"], 1, CancellationToken.None);
+                await _other.Table.RemoveMarkAsync("example.com", ["anna"], 1, None);
                 await _other.Table.UpsertAsync("example.com", 3, "anna");
             }
             return await send();
         });
-        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, None));
         await HasAsync(alias => alias switch { "anna" => [3], "bert" => [2], _ => [] });
     }
 
@@ -99,7 +99,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
             answer.Dispose();
             throw new HttpRequestException("the answer was lost");
         });
-        await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None);
+        await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, None);
         await HasAsync(alias => alias == "bert" ? [2] : []);
         Assert.InRange(lost, 2, int.MaxValue);
     }
@@ -112,7 +112,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         var table = Open((request, send) => IsTransaction(request) && refused++ < Refusals
             ? Task.FromResult(TooBusy())
             : send());
-        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, CancellationToken.None));
+        Assert.Equal(3, await table.RemoveMarkAsync("example.com", ["anna", "bert", "carl"], 1, None));
         await HasAsync(alias => alias == "bert" ? [2] : []);
         Assert.Equal(Refusals + 1, refused);
     }
@@ -148,7 +148,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
                 _ = request.RequestUri!.AbsolutePath.EndsWith("()", StringComparison.Ordinal) ? ++query : Interlocked.Increment(ref one);
             return send();
         });
-        Assert.Equal(78, await table.RemoveMarkAsync("together.example", rows, 1, CancellationToken.None));
+        Assert.Equal(78, await table.RemoveMarkAsync("together.example", rows, 1, None));
         Assert.Equal((0, 1), (one, query));
     }
 
@@ -172,7 +172,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
                 ["b7"] = false,
                 ["b11"] = true,
             };
-            await tables.MergeAsync(other, "test", CancellationToken.None);
+            await tables.MergeAsync(other, "test", None);
         }
         var before = await ReadAsync(tables, "anna");
         Assert.Equal(12, before.Count);
@@ -180,8 +180,8 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
         // One transaction for both, and a single request.
         using var throttle = new WriteThrottle(TimeProvider.System);
         var table = new AccountTable(tables, Reads((_, send) => send()), throttle, NullLogger<AccountTable>.Instance);
-        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert"], 1, CancellationToken.None));
-        Assert.Equal(1, await table.RemoveMarkAsync("example.com", ["carl"], 1, CancellationToken.None));
+        Assert.Equal(2, await table.RemoveMarkAsync("example.com", ["anna", "bert"], 1, None));
+        Assert.Equal(1, await table.RemoveMarkAsync("example.com", ["carl"], 1, None));
         before.Remove("b1");
         Assert.Equal(before, await ReadAsync(tables, "anna"));
         Assert.Equal(before, await ReadAsync(tables, "carl"));
@@ -204,16 +204,16 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
             return LoopbackServer.JsonAsync(context, 200, """{"value":[]}""");
         });
         using var store = StorageAccount.Open(server.ConnectionString, NullLoggerFactory.Instance, Quick);
-        var first = await store.Table.RemoveMarkAsync(5, 17, null, CancellationToken.None);
+        var first = await store.Table.RemoveMarkAsync(5, 17, null, None);
         Assert.Equal(0, first.Changed);
         Assert.NotNull(first.Token);
-        Assert.Null((await store.Table.RemoveMarkAsync(5, 17, first.Token, CancellationToken.None)).Token);
+        Assert.Null((await store.Table.RemoveMarkAsync(5, 17, first.Token, None)).Token);
         Assert.Equal(3, queries.Count);
         Assert.Contains("PartitionKey ge 'h' and PartitionKey lt 'i' and b5 eq true", queries[0], StringComparison.Ordinal);
         Assert.EndsWith("&NextPartitionKey=1!8!p+/=&NextRowKey=1!8!r", queries[1], StringComparison.Ordinal);
         Assert.Equal(queries[0], queries[2]);
         // A token as an earlier version wrote it.
-        await store.Table.RemoveMarkAsync(5, 17, "&NextPartitionKey=1%218%21p&NextRowKey=1%218%21r", CancellationToken.None);
+        await store.Table.RemoveMarkAsync(5, 17, "&NextPartitionKey=1%218%21p&NextRowKey=1%218%21r", None);
         Assert.Equal(queries[0], queries[3]);
     }
 
@@ -229,7 +229,7 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
             Interlocked.Increment(ref requests);
             return send();
         });
-        Assert.Equal(1_000, await table.RemoveMarkAsync("dense.example", aliases, 1, CancellationToken.None));
+        Assert.Equal(1_000, await table.RemoveMarkAsync("dense.example", aliases, 1, None));
         Assert.InRange(requests, 11, 12);
     }
 
@@ -252,12 +252,12 @@ public sealed class TableRemovalTests : IAsyncLifetime, IDisposable
     private async Task HasAsync(Func<string, int[]> marks)
     {
         foreach (var alias in (string[])["anna", "bert", "carl"])
-            Assert.Equal(marks(alias), await _other.Accounts.GetMarksAsync(new Account(alias, "example.com"), 20, CancellationToken.None));
+            Assert.Equal(marks(alias), await _other.Accounts.GetMarksAsync(new Account(alias, "example.com"), 20, None));
     }
 
     private static async Task<SortedDictionary<string, object>> ReadAsync(StorageTable table, string alias)
     {
-        var entity = (await table.FindAsync("example.com", alias, "test", CancellationToken.None))!;
+        var entity = (await table.FindAsync("example.com", alias, "test", None))!;
         var own = entity.Where(property => property.Key is not ("odata.etag" or "PartitionKey" or "RowKey" or "Timestamp"));
         return new(own.ToDictionary(), StringComparer.Ordinal);
     }

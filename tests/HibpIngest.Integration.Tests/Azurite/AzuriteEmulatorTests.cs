@@ -10,7 +10,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     [Fact]
     public async Task Emulator_is_reachable_once_started_and_stopped_once_disposed()
     {
-        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), CancellationToken.None);
+        var emulator = await AzuriteEmulator.StartAsync(new AzuriteOptions(), None);
         var endpoints = ((string[])["Blob", "Queue", "Table"])
             .Select(service => ConnectionStrings.Endpoint(emulator.ConnectionString, service)).ToList();
         Assert.Equal(3, endpoints.Distinct().Count());
@@ -34,7 +34,7 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         taken.Start();
         var port = ((IPEndPoint)taken.LocalEndpoint).Port;
         var error = await Assert.ThrowsAsync<NotPossibleException>(
-            () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, CancellationToken.None));
+            () => AzuriteEmulator.StartAsync(new AzuriteOptions { TablePort = port }, None));
         Assert.Contains("EADDRINUSE", error.Message, StringComparison.Ordinal);
         Assert.Contains($"{port}", error.Message, StringComparison.Ordinal);
     }
@@ -48,10 +48,10 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
         var owner = await Shell.OwnerAsync(folder.Path);
         await Shell.RunAsync("chown", owner, folder.Path);
         await using (var emulator = await AzuriteEmulator.StartAsync(
-            new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None))
+            new AzuriteOptions { DataFolder = folder.Path }, None))
         {
             using var account = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-            await account.Blobs.CreateAsync(CancellationToken.None);
+            await account.Blobs.CreateAsync(None);
         }
         var files = Directory.GetFileSystemEntries(folder.Path, "*", SearchOption.AllDirectories);
         Assert.NotEmpty(files);
@@ -63,17 +63,17 @@ public sealed class AzuriteEmulatorTests(ITestOutputHelper output)
     public async Task Second_emulator_waits_until_the_first_has_saved_its_data()
     {
         using var folder = new TemporaryFolder();
-        var first = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
-        var second = AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, CancellationToken.None);
+        var first = await AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
+        var second = AzuriteEmulator.StartAsync(new AzuriteOptions { DataFolder = folder.Path }, None);
         using (var account = StorageAccount.Open(first.ConnectionString, NullLoggerFactory.Instance))
             await StorageAccountTests.UseAllAsync(account);
         Assert.False(second.IsCompleted);
         await first.DisposeAsync();
         await using var emulator = await second;
         using var kept = StorageAccount.Open(emulator.ConnectionString, NullLoggerFactory.Instance);
-        Assert.Equal([1], await kept.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, CancellationToken.None));
-        Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, CancellationToken.None));
-        Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(CancellationToken.None)).Messages);
+        Assert.Equal([1], await kept.Accounts.GetMarksAsync(new Account("anna", "example.com"), 1, None));
+        Assert.Equal("{}"u8.ToArray(), await kept.Blobs.ReadSmallAsync("a.json", 10, None));
+        Assert.Equal(1, (await kept.Queues.Get("breach-test").GetDepthAsync(None)).Messages);
     }
 
     [Fact]

@@ -72,7 +72,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     {
         var server = await ServeAsync("--open");
         var (durable, buffered) = Loads(server);
-        var loads = Task.WhenAll(durable.RunAsync(CancellationToken.None), buffered.RunAsync(CancellationToken.None));
+        var loads = Task.WhenAll(durable.RunAsync(None), buffered.RunAsync(None));
         await Task.Delay(after);
         await server.KillAsync();
         await loads;

@@ -31,7 +31,7 @@ internal sealed class AccessLoad(string server, string route, int connections, T
     {
         using var client = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = connections, UseProxy = false });
         client.DefaultRequestHeaders.Add("user-agent", "benchmark");
-        await Task.WhenAll(Enumerable.Range(0, connections).Select(_ => Task.Run(() => AskAsync(client, end), CancellationToken.None)));
+        await Task.WhenAll(Enumerable.Range(0, connections).Select(_ => Task.Run(() => AskAsync(client, end), None)));
     }
 
     public static async Task<bool> IsAnsweredAsync(string server, string route, HttpStatusCode status)
@@ -48,7 +48,7 @@ internal sealed class AccessLoad(string server, string route, int connections, T
         {
             try
             {
-                using var response = await client.GetAsync(server + route, CancellationToken.None);
+                using var response = await client.GetAsync(server + route, None);
                 if (response.StatusCode == HttpStatusCode.OK)
                     Interlocked.Increment(ref _ok);
                 else if (response.StatusCode == HttpStatusCode.ServiceUnavailable && response.Headers.RetryAfter is not null)
@@ -62,7 +62,7 @@ internal sealed class AccessLoad(string server, string route, int connections, T
                 return; // the server is dead
             }
             if (pause > TimeSpan.Zero)
-                await Task.Delay(pause, CancellationToken.None);
+                await Task.Delay(pause, None);
         }
     }
 }

@@ -35,9 +35,9 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
         foreach (var mode in HashModes.All)
             await SucceedAsync("passwords", "import", ListOf(mode), "--mode", mode.Name(), "--release", "appended");
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
-        await account.PasswordAppends.CreateAsync(CancellationToken.None);
+        await account.PasswordAppends.CreateAsync(None);
         var queue = account.Queues.Get(QueueNames.PasswordsAppend);
-        await queue.CreateAsync(CancellationToken.None);
+        await queue.CreateAsync(None);
         _serve = await ServeAsync("--open");
         _run = await StartHostAsync("--roles", "passwords,sweep");
 
@@ -62,7 +62,7 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
             using var advanced = OpenPassedTime();
             await advanced.SweepAppendsAsync();
         }
-        while (await account.PasswordAppends.ListAsync(CancellationToken.None).AnyAsync(one => one.State == AppendState.Confirmed))
+        while (await account.PasswordAppends.ListAsync(None).AnyAsync(one => one.State == AppendState.Confirmed))
             await Task.Delay(PollInterval);
         var added = Stopwatch.GetElapsedTime(began);
         await stop.CancelAsync();
@@ -112,8 +112,8 @@ public sealed class AppendCampaignTests(ITestOutputHelper output) : Campaign(out
             foreach (var message in await queue.ReceiveAsync(8, TimeSpan.FromMinutes(1), cancellationToken))
             {
                 for (var copy = 0; copy < 2; copy++)
-                    await queue.SendAsync(message.Body, random.NextDouble() * LatestMessage, CancellationToken.None);
-                await queue.DeleteAsync(message, CancellationToken.None);
+                    await queue.SendAsync(message.Body, random.NextDouble() * LatestMessage, None);
+                await queue.DeleteAsync(message, None);
                 _sentTwice++;
             }
             await Task.Delay(PollInterval * 2, cancellationToken);

@@ -54,7 +54,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
 
     private protected async Task<AzuriteEmulator> StartEmulatorAsync(AzuriteOptions options)
     {
-        var emulator = await AzuriteEmulator.StartAsync(options, CancellationToken.None);
+        var emulator = await AzuriteEmulator.StartAsync(options, None);
         _emulators.Add(emulator);
         return emulator;
     }
@@ -77,7 +77,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
         using var file = System.IO.File.Create(File($"{name}.zip"));
         SampleBreach.Write(
             file, new SampleOptions { Accounts = accounts, Seed = seed, OverlapPercent = overlap, OverlapSeed = with },
-            CancellationToken.None);
+            None);
     }
 
     private protected SqliteBreachDatabase OpenDatabase() => SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);
@@ -98,7 +98,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
     /// <summary>Returns all loads; none may have failed.</summary>
     private protected static async Task<IReadOnlyList<Load>> ListLoadsAsync(SqliteBreachDatabase database)
     {
-        var loads = await database.ListLoadsAsync(null, CancellationToken.None);
+        var loads = await database.ListLoadsAsync(null, None);
         Assert.All(loads, load => Assert.True(load.State != LoadState.Failed, $"load {load.Id} of {load.Breach} failed: {load.Error}"));
         return loads;
     }

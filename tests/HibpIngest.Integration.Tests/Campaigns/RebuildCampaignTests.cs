@@ -44,8 +44,8 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
         await WaitAsync(host, database, loads => loads.Count == 6 && loads.All(IsIn));
         await SucceedAsync("breach", "remove", "Removed", "--yes");
         await WaitAsync(host, database, loads => loads.Count == 5);
-        var purged = (await database.ListLoadsAsync("Purged", CancellationToken.None))[0].Id;
-        while (!(await database.GetJournalEntryAsync(purged, CancellationToken.None))!.IsJournaled)
+        var purged = (await database.ListLoadsAsync("Purged", None))[0].Id;
+        while (!(await database.GetJournalEntryAsync(purged, None))!.IsJournaled)
             await Task.Delay(PollInterval);
         await SucceedAsync("purge", $"{purged}");
 
@@ -103,7 +103,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
     /// <summary>Returns how many accounts and hashes of a layout differ from the zips.</summary>
     private async Task<int> CompareAsync(SqliteBreachDatabase database, string layout, int storageAccounts)
     {
-        var loads = await database.ListLoadsAsync(null, CancellationToken.None);
+        var loads = await database.ListLoadsAsync(null, None);
         await System.IO.File.WriteAllTextAsync(File("plan.json"), JsonSerializer.Serialize(new
         {
             connections = Emulators.Take(storageAccounts).Select(emulator => emulator.ConnectionString),

@@ -4,8 +4,6 @@ namespace HibpIngest.Integration.Tests.Cli;
 
 public sealed class CallbacksCommandTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Callbacks_are_previewed_listed_retried_and_dropped()
     {

@@ -144,14 +144,14 @@ public sealed class CommandTests : CommandTestBase
         // An account missing from the table and a missing segment are each reported, and nothing is purged.
         using (var stores = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance))
         {
-            await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, CancellationToken.None);
+            await stores.Table.RemoveMarkAsync("example1.com", ["user1"], 1, None);
             var incomplete = await RunAsync("log", "verify", "--accounts", "--json");
             Assert.Equal(1, incomplete.ExitCode);
             Assert.Contains("1 accounts of load 1", incomplete.Json.GetProperty("faults")[0].GetString(), StringComparison.Ordinal);
-            await foreach (var blob in stores.JournalBlobs.ListAsync("", CancellationToken.None))
+            await foreach (var blob in stores.JournalBlobs.ListAsync("", None))
             {
                 if (blob.Name.EndsWith(".alog", StringComparison.Ordinal))
-                    await stores.JournalBlobs.DeleteAsync(blob.Name, CancellationToken.None);
+                    await stores.JournalBlobs.DeleteAsync(blob.Name, None);
             }
         }
         Assert.Contains(".alog", (await RunAsync("log", "verify")).Error, StringComparison.Ordinal);
@@ -231,8 +231,8 @@ public sealed class CommandTests : CommandTestBase
         (await RunWithInputAsync("", "drop", locked, "--password-stdin")).FailedWith("empty");
 
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
-        await account.Blobs.CreateAsync(CancellationToken.None);
-        Assert.Empty(await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync());
+        await account.Blobs.CreateAsync(None);
+        Assert.Empty(await account.Blobs.ListDropsAsync(None).ToListAsync());
     }
 
     [Fact]
@@ -243,16 +243,16 @@ public sealed class CommandTests : CommandTestBase
         Folder.Write("Adobe.json", "{\"Title\":\"Beside it\",\"IsSensitive\":true}");
         var drop = await JsonAsync("drop", first);
         Assert.Equal(("Adobe", "Adobe.2.zip"), (drop.Text("breach"), drop.Text("blob")));
-        var uploaded = await account.Blobs.ReadSmallAsync("Adobe.json", 1000, CancellationToken.None);
+        var uploaded = await account.Blobs.ReadSmallAsync("Adobe.json", 1000, None);
         Assert.Equal("{\"Title\":\"Beside it\",\"IsSensitive\":true}", Encoding.UTF8.GetString(uploaded!));
 
         var second = Zip("whatever.zip", "c@d.example");
         drop = await JsonAsync("drop", second, "--breach", "Site.2", "--stealer-log", "--notify", "hold");
         Assert.Equal(("Site.2", "Site.2.zip"), (drop.Text("breach"), drop.Text("blob")));
-        var metadata = BreachMetadata.Parse((await account.Blobs.ReadSmallAsync("Site.2.json", 1000, CancellationToken.None))!);
+        var metadata = BreachMetadata.Parse((await account.Blobs.ReadSmallAsync("Site.2.json", 1000, None))!);
         Assert.Equal(("Site.2", BreachFlags.StealerLog, NotifyMode.Hold), (metadata.Name, metadata.Flags, metadata.Notify));
 
-        var blobs = await account.Blobs.ListDropsAsync(CancellationToken.None).ToListAsync();
+        var blobs = await account.Blobs.ListDropsAsync(None).ToListAsync();
         Assert.Equal(
             [("Adobe.2.zip", new FileInfo(first).Length), ("Site.2.zip", new FileInfo(second).Length)],
             blobs.Select(blob => (blob.Version.Name, blob.Length)));
@@ -269,9 +269,9 @@ public sealed class CommandTests : CommandTestBase
         var json = Folder.Write("Leak.json", "[\"e@f.example\"]");
         drop = await JsonAsync("drop", json);
         Assert.Equal(("Leak", "Leak.json.gz"), (drop.Text("breach"), drop.Text("blob")));
-        Assert.Null(await account.Blobs.FindAsync("Leak.json", CancellationToken.None));
-        var version = (await account.Blobs.FindAsync("Leak.json.gz", CancellationToken.None))!.Version;
-        await using (var gzip = new GZipStream(await account.Blobs.OpenAsync(version, CancellationToken.None), CompressionMode.Decompress))
+        Assert.Null(await account.Blobs.FindAsync("Leak.json", None));
+        var version = (await account.Blobs.FindAsync("Leak.json.gz", None))!.Version;
+        await using (var gzip = new GZipStream(await account.Blobs.OpenAsync(version, None), CompressionMode.Decompress))
             Assert.Equal("[\"e@f.example\"]", await new StreamReader(gzip).ReadToEndAsync());
         (await RunAsync("drop", json)).FailedWith("dropped as Leak.json.gz");
         drop = await JsonAsync("drop", json, "--breach", "Other.2", "--again");
@@ -284,7 +284,7 @@ public sealed class CommandTests : CommandTestBase
         await SetUpAsync();
         using var account = StorageAccount.Open(Variables["HIBP_STORAGE"], NullLoggerFactory.Instance);
         var poison = account.Queues.Get("breach-slices-poison");
-        await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, CancellationToken.None);
+        await poison.SendAsync("{\"load\":1}", TimeSpan.Zero, None);
 
         var listed = Assert.Single((await JsonAsync("poison", "list", "breach-slices-poison")).List("queues"));
         Assert.Equal(("breach-slices", 1), (listed.Text("queue"), listed.Number("messages")));
@@ -292,11 +292,11 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(11, (await JsonAsync("poison", "list")).List("queues").Count);
 
         Assert.Equal(1, (await JsonAsync("poison", "requeue", "breach-slices")).Number("messages"));
-        Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, CancellationToken.None)).Body);
+        Assert.Equal("{\"load\":1}", Assert.Single(await account.Queues.Get("breach-slices").PeekAsync(32, None)).Body);
 
-        await poison.SendAsync("{\"load\":2}", TimeSpan.Zero, CancellationToken.None);
+        await poison.SendAsync("{\"load\":2}", TimeSpan.Zero, None);
         Assert.Equal(1, (await JsonAsync("poison", "purge", "breach-slices")).Number("messages"));
-        Assert.Empty(await poison.PeekAsync(32, CancellationToken.None));
+        Assert.Empty(await poison.PeekAsync(32, None));
     }
 
     [Fact]
@@ -315,8 +315,8 @@ public sealed class CommandTests : CommandTestBase
         await using (var database = SqliteBreachDatabase.Open(Path.Combine(Folder.Path, "hibp.db"), TimeProvider.System))
         {
             var facts = new LayoutFacts { AccountsTable = "accountswide", RangesTable = "rangeswide" };
-            await database.AddLayoutAsync(new StoreLayout { Id = 2, Ranges = RangesState.Off, Facts = facts }, CancellationToken.None);
-            await database.SetRebuildAsync(2, "{}", CancellationToken.None);
+            await database.AddLayoutAsync(new StoreLayout { Id = 2, Ranges = RangesState.Off, Facts = facts }, None);
+            await database.SetRebuildAsync(2, "{}", None);
         }
         Assert.Equal("broken", StatesOf((await RunAsync("doctor", "--json")).Json)["layouts"]);
         await SetUpAsync();

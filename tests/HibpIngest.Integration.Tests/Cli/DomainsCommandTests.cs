@@ -33,9 +33,9 @@ public sealed class DomainsCommandTests : CommandTestBase
     {
         await using (var database = SqliteBreachDatabase.Open(Variables["HIBP_DATABASE"], TimeProvider.System))
         {
-            var owner = await database.RequestSignInAsync(Guid.NewGuid(), "admin@example.com", "example.com", [], CancellationToken.None);
+            var owner = await database.RequestSignInAsync(Guid.NewGuid(), "admin@example.com", "example.com", [], None);
             foreach (var holder in (string[])[key, DomainProof.HolderOf(owner.Due!.Subscription)])
-                await database.PutProofAsync(new DomainProof(holder, "example.com", ProofKind.Security), CancellationToken.None);
+                await database.PutProofAsync(new DomainProof(holder, "example.com", ProofKind.Security), None);
         }
         (await RunAsync("domains", "list")).Printed("security@example.com");
     }

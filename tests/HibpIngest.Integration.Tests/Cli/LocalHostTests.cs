@@ -58,7 +58,7 @@ public sealed class LocalHostTests
         await stop.CancelAsync();
         await Task.WhenAll(hosts).WaitAsync(TestTimeout);
 
-        var ids = (await rig.Context.Database.ListBreachesAsync(CancellationToken.None)).ToDictionary(
+        var ids = (await rig.Context.Database.ListBreachesAsync(None)).ToDictionary(
             breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
         var both = string.Join(' ', new[] { ids["First"], ids["Second"] }.Order());
         var expected = Enumerable.Range(0, 900).ToDictionary(
@@ -159,8 +159,7 @@ public sealed class LocalHostTests
         Assert.Contains(rig.DatabaseFile, mismatch.Message, StringComparison.Ordinal);
         Assert.Empty(failures);
         // A host that starts on the right file receives it at once.
-        var waiting = Assert.Single(
-            await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None));
+        var waiting = Assert.Single(await rig.Context.Queues.Get(QueueNames.Ingest).ReceiveAsync(32, TimeSpan.FromMinutes(1), None));
         Assert.Contains("Late.zip", waiting.Body, StringComparison.Ordinal);
     }
 
@@ -182,8 +181,7 @@ public sealed class LocalHostTests
                     started.TrySetResult();
             },
         };
-        var host = RunHostAsync(
-            rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, CancellationToken.None);
+        var host = RunHostAsync(rig.Context with { Logs = LoggerFactory.Create(logging => logging.AddProvider(log)) }, options, None);
         await Task.WhenAny(started.Task, host).WaitAsync(TestTimeout);
         return host;
     }

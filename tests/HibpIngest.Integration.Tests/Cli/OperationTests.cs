@@ -88,7 +88,7 @@ public sealed partial class OperationTests : IAsyncDisposable
             await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
             {
                 await UntilAsync(
-                    async () => (await database.ListLeasesAsync(CancellationToken.None)).FirstOrDefault(work => work.Slice is not null),
+                    async () => (await database.ListLeasesAsync(None)).FirstOrDefault(work => work.Slice is not null),
                     TimeSpan.FromMilliseconds(50));
             }
             await KillAsync(crashing.Id);

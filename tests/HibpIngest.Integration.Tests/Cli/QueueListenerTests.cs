@@ -23,8 +23,8 @@ public sealed class QueueListenerTests : IAsyncLifetime
     {
         _account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         _queues = new ObservedQueues(_account.Queues);
-        await _account.Queues.Get(Queue).CreateAsync(CancellationToken.None);
-        await _account.Queues.Get(Poison).CreateAsync(CancellationToken.None);
+        await _account.Queues.Get(Queue).CreateAsync(None);
+        await _account.Queues.Get(Poison).CreateAsync(None);
     }
 
     public Task DisposeAsync()
@@ -63,7 +63,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
                 _stop.Cancel();
         });
         Assert.Equal(0, await DepthAsync(Queue));
-        Assert.Equal("bad", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, CancellationToken.None)).Body);
+        Assert.Equal("bad", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, None)).Body);
     }
 
     [Fact]
@@ -83,7 +83,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         for (var i = 0; i < 5; i++)
         {
             var taken = Assert.Single(await ReceiveAsync());
-            await _account.Queues.Get(Queue).ExtendAsync(taken, TimeSpan.Zero, CancellationToken.None);
+            await _account.Queues.Get(Queue).ExtendAsync(taken, TimeSpan.Zero, None);
         }
         _queues.After = (queue, operation) =>
         {
@@ -93,7 +93,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         var tries = 0;
         await ListenAsync(Rules, (_, _) => Task.FromResult(++tries));
         Assert.Equal(0, tries);
-        Assert.Equal("deadly", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, CancellationToken.None)).Body);
+        Assert.Equal("deadly", Assert.Single(await _account.Queues.Get(Poison).PeekAsync(32, None)).Body);
     }
 
     [Fact]
@@ -190,7 +190,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
         };
         await ListenAsync(Rules with { Visibility = TimeSpan.FromSeconds(2) }, async (_, token) =>
         {
-            await _account.Queues.Get(Queue).ClearAsync(CancellationToken.None);
+            await _account.Queues.Get(Queue).ClearAsync(None);
             await renewed.Task.WaitAsync(TestTimeout, token);
             finished = true;
             await _stop.CancelAsync();
@@ -282,7 +282,7 @@ public sealed class QueueListenerTests : IAsyncLifetime
                     gate.Release(22);
                     break;
             }
-            await gate.WaitAsync(TestTimeout, CancellationToken.None);
+            await gate.WaitAsync(TestTimeout, None);
             Interlocked.Decrement(ref inFlight);
         });
         await releasing;
@@ -345,11 +345,10 @@ public sealed class QueueListenerTests : IAsyncLifetime
     private async Task SendAsync(params string[] bodies)
     {
         foreach (var body in bodies)
-            await _account.Queues.Get(Queue).SendAsync(body, TimeSpan.Zero, CancellationToken.None);
+            await _account.Queues.Get(Queue).SendAsync(body, TimeSpan.Zero, None);
     }
 
-    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() =>
-        _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), CancellationToken.None);
+    private Task<IReadOnlyList<QueuedMessage>> ReceiveAsync() => _account.Queues.Get(Queue).ReceiveAsync(32, TimeSpan.FromMinutes(1), None);
 
-    private async Task<int> DepthAsync(string queue) => (await _account.Queues.Get(queue).GetDepthAsync(CancellationToken.None)).Messages;
+    private async Task<int> DepthAsync(string queue) => (await _account.Queues.Get(queue).GetDepthAsync(None)).Messages;
 }

@@ -5,7 +5,6 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// <summary>Tests the commands' reports on incomplete removals, on leftovers of removed loads, and on work that no host does.</summary>
 public sealed class RemovalCommandTests : IAsyncLifetime
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private PipelineRig _rig = null!;
 
     public async Task InitializeAsync()

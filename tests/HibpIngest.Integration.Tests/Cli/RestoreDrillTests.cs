@@ -7,7 +7,6 @@ namespace HibpIngest.Integration.Tests.Cli;
 public sealed class RestoreDrillTests
 {
     private const string Page = "docs/operating.md";
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
     public async Task Documented_drill_restores_every_load_and_sends_no_mail()

@@ -10,7 +10,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class BackupTests : IDisposable
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly IProgress<long> NoProgress = new Progress<long>();
 
     private readonly TemporaryFolder _folder = new();

@@ -57,9 +57,9 @@ public sealed class BadInputHost : CommandTestBase
         foreach (var (blob, content) in BadInputTests.Uploads)
         {
             if (blob.EndsWith(".json", StringComparison.Ordinal))
-                await account.Blobs.WriteSmallAsync(blob, content, CancellationToken.None);
+                await account.Blobs.WriteSmallAsync(blob, content, None);
             else
-                await account.Blobs.UploadAsync(blob, new MemoryStream(content), null, CancellationToken.None);
+                await account.Blobs.UploadAsync(blob, new MemoryStream(content), null, None);
         }
     }
 }

@@ -73,7 +73,7 @@ public sealed class BadStoreTests : CommandTestBase
         // As any storage tool does.
         using var account = StorageAccount.Open(Storage, NullLoggerFactory.Instance);
         await using (var zip = File.OpenRead(Zip()))
-            await account.Blobs.UploadAsync("Whole.zip", zip, null, CancellationToken.None);
+            await account.Blobs.UploadAsync("Whole.zip", zip, null, None);
         var ended = await host.EndAsync();
         Assert.Equal(1, ended.ExitCode);
         var line = Assert.Single(ended.Error.Split('\n'), line => line.Contains("error", StringComparison.OrdinalIgnoreCase));

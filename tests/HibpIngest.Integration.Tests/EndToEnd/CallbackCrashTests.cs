@@ -11,7 +11,6 @@ public sealed class CallbackCrashTests(ITestOutputHelper output)
 {
     private const int AtOnce = 4;
     private const int Accounts = 60;
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
     public async Task Callbacks_are_all_delivered_after_a_crash_at_any_call()

@@ -14,7 +14,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class CallbackTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private readonly TestClock _clock = new();
 
     [Theory]

@@ -11,8 +11,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests that the catalogue read by readers matches the database, also after crashes.</summary>
 public sealed class CatalogueTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Published_breach_is_listed_in_every_document()
     {

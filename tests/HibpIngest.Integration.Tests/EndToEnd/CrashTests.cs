@@ -38,8 +38,7 @@ public sealed class CrashTests(ITestOutputHelper output)
         await rig.DropAsync("X.zip", PipelineRig.Zip(Entries));
 
         var dying = point.Wrap(rig.OpenContext());
-        await CrashPoint.WorkAsync(
-            rig.Context.Queues, dying, () => dying.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None));
+        await CrashPoint.WorkAsync(rig.Context.Queues, dying, () => dying.Get<BlobScan>().RunAsync(TimeSpan.Zero, None));
         // The next process finds expired leases, and messages old enough to count as lost.
         for (var round = 0; round < 4 && (round == 0 || await IsOpenAsync(rig)); round++)
         {
@@ -58,8 +57,8 @@ public sealed class CrashTests(ITestOutputHelper output)
         Assert.True(new[] { "owner@example.net", "user1@d1.example.org", "user3@example.com" }.SequenceEqual(rig.Recipients()), where);
         Assert.Equal(3, load.Checkpoint.Rejected.Duplicates);
         Assert.True((await rig.DepthsAsync()).Values.All(depth => depth == 0), where);
-        Assert.Empty(await rig.Context.Register.ListOpenAsync(CancellationToken.None));
-        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(CancellationToken.None));
+        Assert.Empty(await rig.Context.Register.ListOpenAsync(None));
+        Assert.Empty(await rig.Context.Register.ListStaleMarksAsync(None));
         Assert.True(load.IsJournaled, where);
         var logged = Assert.Single(await LogContent.ReadAsync(rig.Context.Log));
         Assert.True(PipelineRig.Expected(0, 12).Order().SequenceEqual(logged.Accounts.Order()), where);
@@ -69,6 +68,6 @@ public sealed class CrashTests(ITestOutputHelper output)
     }
 
     private static async Task<bool> IsOpenAsync(PipelineRig rig) =>
-        (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(CancellationToken.None)).Count > 0
-        || (await rig.Context.Register.ListStaleMarksAsync(CancellationToken.None)).Count > 0;
+        (await rig.LoadsAsync()).Count == 0 || (await rig.Context.Register.ListOpenAsync(None)).Count > 0
+        || (await rig.Context.Register.ListStaleMarksAsync(None)).Count > 0;
 }

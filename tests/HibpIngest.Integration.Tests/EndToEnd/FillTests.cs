@@ -10,8 +10,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class FillTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private static void Off(TestOptions options) =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
             = (40, 20, 4, RangesMode.Off);

@@ -12,8 +12,6 @@ public sealed class FormatTests : CommandTestBase
 {
     private const int Each = 300;
 
-    private static CancellationToken None => CancellationToken.None;
-
     /// <summary>Blob name, and numbered accounts, split over two entries if the format has entries.</summary>
     private static readonly (string Blob, Func<int, byte[]> Make)[] Formats =
     [

@@ -11,7 +11,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class InvocationTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly TimeSpan Limit = TimeSpan.FromMinutes(9.5);
 
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (100, 50);

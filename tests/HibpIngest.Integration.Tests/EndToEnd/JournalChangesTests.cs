@@ -9,8 +9,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests that an operator's change is in the journal when the command ends, or that the command reports otherwise.</summary>
 public sealed class JournalChangesTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Changes_are_in_the_journal_when_their_command_ends()
     {

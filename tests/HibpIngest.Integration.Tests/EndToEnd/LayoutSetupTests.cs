@@ -5,8 +5,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests that database and register agree on the layouts, wherever a setup or a change was interrupted.</summary>
 public sealed class LayoutSetupTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Theory]
     [InlineData(RangesMode.On, RangesState.On)]
     [InlineData(RangesMode.Off, RangesState.Off)]

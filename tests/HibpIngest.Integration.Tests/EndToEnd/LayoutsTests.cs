@@ -12,7 +12,6 @@ public sealed class LayoutsTests(ITestOutputHelper output)
 {
     private const int Accounts = 150;
     private const string Wide = "wide";
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
     private static readonly Action<TestOptions> Small = options =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.Ranges) = (100, 50, RangesMode.On);

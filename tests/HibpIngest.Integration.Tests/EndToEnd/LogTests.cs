@@ -11,7 +11,6 @@ public sealed class LogTests
 {
     private const int Rows = 530;
     private const int Segments = 3; // of 200 rows: 2 batches of 2 slices each
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
     public async Task Journal_holds_every_row_of_a_load_and_a_document_that_describes_it()

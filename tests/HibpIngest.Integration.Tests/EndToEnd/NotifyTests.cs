@@ -13,8 +13,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class NotifyTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Theory]
     [InlineData("RCPT", "450 4.2.1 busy", "450 4.2.1")]
     [InlineData("DATA", "451 4.3.0 not now", "451 4.3.0")]

@@ -10,7 +10,6 @@ public sealed class OddNamesTests
     private const string Bad = "bad\u0001\u001f.zip";
     private const string BadFolder = "dir\u0002/Adobe.zip";
     private const string Noncharacter = "c\uFFFE.csv";
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
     public async Task Blobs_with_control_characters_in_their_names_are_refused_once_and_the_others_are_loaded()

@@ -12,7 +12,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class OwnershipTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     private readonly TestClock _time = new();

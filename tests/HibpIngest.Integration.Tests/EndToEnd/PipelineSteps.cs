@@ -7,8 +7,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 
 internal static class PipelineSteps
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     extension(PipelineRig rig)
     {
         /// <summary>Uploads a zip of <see cref="PipelineRig.Accounts"/>.</summary>

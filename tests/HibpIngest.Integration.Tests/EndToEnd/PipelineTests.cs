@@ -7,7 +7,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests the pipeline from upload to mail, its repetitions and its set-up, on real stores.</summary>
 public sealed class PipelineTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Fact]

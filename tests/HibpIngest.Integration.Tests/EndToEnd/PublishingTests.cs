@@ -9,8 +9,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests when readers see a load, and what determines its breach.</summary>
 public sealed class PublishingTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Fact]

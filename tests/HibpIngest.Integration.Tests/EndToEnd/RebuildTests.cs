@@ -10,7 +10,6 @@ public sealed class RebuildTests(ITestOutputHelper output)
 {
     private const string Wide = "wide";
     private const int SmallMemory = 20_000; // about ten partitions
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Dictionary<string, int> Spread = new() { ["example.com"] = 8, ["d1.example.org"] = 3 };
 
     private static readonly Action<TestOptions> Logged =

@@ -11,7 +11,6 @@ public sealed class RemovalCrashTests(ITestOutputHelper output)
     private const int ChunkRows = 3;
     private const int FirstOfNew = 4;
     private const int NewAccounts = 8;
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly string InBoth = PipelineRig.Expected(5, 1).Single();
 
     [Theory]

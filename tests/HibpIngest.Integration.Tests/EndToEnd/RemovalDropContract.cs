@@ -14,7 +14,6 @@ public abstract class RemovalDropContract(bool purged, ITestOutputHelper output)
     private const int FirstOfNew = 4;
     private const int New = 8;
     private const int BeforeListing = 2; // calls
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly string InBoth = PipelineRig.Expected(5, 1).Single();
 
     [Theory]

@@ -5,8 +5,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 
 internal static class RemovalSteps
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     public static readonly Action<TestOptions> Small = options =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Mail.MailsPerMessage,
             options.Upsert.Ranges) = (8, 4, 2, 2, RangesMode.On);

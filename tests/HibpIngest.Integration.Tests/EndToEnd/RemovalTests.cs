@@ -13,7 +13,6 @@ public sealed class RemovalTests
     private const int Old = 12;
     private const int FirstOfNew = 6;
     private const int New = 14;
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Theory]
     [InlineData(false)]

@@ -8,8 +8,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests deleting what removed loads, unknown to the database, left in the journal and the tables.</summary>
 public sealed class RepairRemovedTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Repair_deletes_leftovers_of_removed_loads_from_journal_and_layouts_and_nothing_else()
     {

@@ -22,7 +22,6 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
     private const int RoundsOnStores = 10;
 
     private static readonly bool IsLong = Environment.GetEnvironmentVariable("HIBP_TEST_CALLS") == "all";
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly SuppressionKey Key = SuppressionKey.Parse(Convert.ToBase64String(new byte[32]))!;
 
     public enum Step

@@ -20,7 +20,6 @@ public sealed class RestoreTests(ITestOutputHelper output)
 {
     private const int Rows = 150;
     private const int BatchRows = 60;
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Fact]
     public async Task Restore_to_any_point_shows_what_was_published_and_sends_no_mail()

@@ -10,7 +10,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class RestoredVisibilityTests
 {
     private const int Rows = 6;
-    private static readonly CancellationToken None = CancellationToken.None;
 
     [Theory]
     [InlineData(JournalMode.On, true)]

@@ -7,7 +7,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class SliceTests
 {
     private const int Accounts = 150;
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Action<TestOptions> OneSlice = options =>
         (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Upsert.TransactionsInFlight, options.Upsert.Ranges)
             = (Accounts, Accounts, 1, RangesMode.On);

@@ -6,7 +6,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 public sealed class SuppressionTests
 {
     private const string Email = "somebody@example.com";
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly SuppressionKey Key = KeyOf(1);
 
     [Fact]

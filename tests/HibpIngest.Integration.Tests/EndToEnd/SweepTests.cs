@@ -7,7 +7,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests that work lost between two steps is repeated, and that failures are visible and repairable.</summary>
 public sealed class SweepTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);
 
     [Theory]

@@ -11,8 +11,6 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// </summary>
 public sealed class UpgradeTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Upgrade_from_schema_1_keeps_what_was_public_hidden_and_held()
     {

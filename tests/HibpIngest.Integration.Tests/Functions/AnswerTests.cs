@@ -83,9 +83,9 @@ public sealed class AnswerTests : IAsyncLifetime
             (await _host.InvokeBlobAsync(blob)).AssertDone();
         }
         using var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance);
-        var version = (await account.Blobs.FindAsync("Adobe.json", CancellationToken.None))!.Version;
-        Assert.False(await account.Register.HasReceiptAsync(version, CancellationToken.None));
-        Assert.Empty(await account.Register.ListOpenAsync(CancellationToken.None));
+        var version = (await account.Blobs.FindAsync("Adobe.json", None))!.Version;
+        Assert.False(await account.Register.HasReceiptAsync(version, None));
+        Assert.Empty(await account.Register.ListOpenAsync(None));
         Assert.Empty((await _host.HibpAsync("status", "--json")).Succeeded().Json.List("loads"));
         // A file whose name is a breach's is loaded.
         (await _host.IngestAsync("2013/Adobe.2.csv", "a@example.com"u8.ToArray())).AssertDone();
@@ -102,7 +102,7 @@ public sealed class AnswerTests : IAsyncLifetime
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
             Assert.Contains(
                 "TableNotFound",
-                (await Assert.ThrowsAsync<StoreMissingException>(() => account.Register.GetIdentityAsync(CancellationToken.None))).Message,
+                (await Assert.ThrowsAsync<StoreMissingException>(() => account.Register.GetIdentityAsync(None))).Message,
                 StringComparison.Ordinal);
 
         foreach (var storage in (string[])[OtherKey, ConnectionStrings.Of("http://127.0.0.1:1")])
@@ -120,7 +120,7 @@ public sealed class AnswerTests : IAsyncLifetime
         Assert.Equal(Well, await _host.HealthAsync());
 
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            await account.Register.MarkOpenAsync(new(17), CancellationToken.None);
+            await account.Register.MarkOpenAsync(new(17), None);
         await _host.StartWorkerAsync(); // health is not cached across workers
         Assert.Equal(Well, await _host.HealthAsync());
         Assert.Contains("/proc/self/mem", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
@@ -191,7 +191,7 @@ public sealed class AnswerTests : IAsyncLifetime
         }
 
         using (var account = StorageAccount.Open(_host.Storage, NullLoggerFactory.Instance))
-            await account.Register.MarkOpenAsync(new(17), CancellationToken.None);
+            await account.Register.MarkOpenAsync(new(17), None);
         Assert.Contains("/proc/self/mem", (await _host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
     }
 

@@ -192,9 +192,9 @@ public sealed class ApiCaseTests : IAsyncLifetime
         }
         var storage = _storage;
         using var account = StorageAccount.Open(storage, NullLoggerFactory.Instance);
-        await account.Keys.CreateAsync(CancellationToken.None);
+        await account.Keys.CreateAsync(None);
         await account.Keys.AddAsync(
-            new ApiKey { Hash = ApiKey.HashOf(AnyKey), Name = "caller", Rpm = 100_000, Scopes = KeyScopes.Search }, CancellationToken.None);
+            new ApiKey { Hash = ApiKey.HashOf(AnyKey), Name = "caller", Rpm = 100_000, Scopes = KeyScopes.Search }, None);
         var settings = new Dictionary<string, string>
         {
             ["HIBP_STORAGE"] = storage,

@@ -62,7 +62,7 @@ public sealed class ApiHostTests : IAsyncLifetime
     {
         const int WrongKeys = 60; // per minute and network
         using (var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance))
-            await account.Keys.CreateAsync(CancellationToken.None);
+            await account.Keys.CreateAsync(None);
         await using var handler = await StartAsync(("HIBP_PROXIES", $"{proxies}"));
         // A permit is refilled each second: on a busy machine that may happen just between two requests, so it is tried several times.
         var (other, drawn) = (HttpStatusCode.Unauthorized, 0);
@@ -94,15 +94,13 @@ public sealed class ApiHostTests : IAsyncLifetime
             "[{\"sha1\":\"F4A69973E7B0BF9D160F9F60E3C3ACD2494BEB0D\",\"ntlm\":\"FC525C9683E8FE067095BA2DDC971889\",\"num\":15}]";
         using var account = StorageAccount.Open(_storage, NullLoggerFactory.Instance);
         var key = RandomNumberGenerator.GetHexString(ApiKey.Digits, lowercase: true);
-        await account.Keys.CreateAsync(CancellationToken.None);
-        await account.Keys.AddAsync(
-            new ApiKey { Hash = ApiKey.HashOf(key), Name = "sender", Rpm = 60, Scopes = KeyScopes.Append }, CancellationToken.None);
+        await account.Keys.CreateAsync(None);
+        await account.Keys.AddAsync(new ApiKey { Hash = ApiKey.HashOf(key), Name = "sender", Rpm = 60, Scopes = KeyScopes.Append }, None);
         await using var handler = await StartAsync();
         var (status, answer) = await PostAsync("ingestion/append", Items);
         Assert.Equal((200, 200), (status, (await PostAsync("ingestion/append/confirm", answer)).Status));
         var id = JsonElement.Parse(answer).GetProperty("transactionId").GetGuid();
-        Assert.Equal(
-            AppendState.Confirmed, (await account.PasswordAppends.FindAsync(ApiKey.HashOf(key), id, CancellationToken.None))?.State);
+        Assert.Equal(AppendState.Confirmed, (await account.PasswordAppends.FindAsync(ApiKey.HashOf(key), id, None))?.State);
 
         async Task<(int Status, string Body)> PostAsync(string path, string body)
         {

@@ -30,8 +30,8 @@ public sealed class ContinuationTests
     private static async Task<Load?> LoadAsync(FunctionsHost host)
     {
         await using var database = SqliteBreachDatabase.Open(host.DatabaseFile, TimeProvider.System);
-        return (await database.GetSchemaVersionAsync(CancellationToken.None)).Found == 0
-            ? null : await database.GetLoadAsync(new(1), CancellationToken.None);
+        return (await database.GetSchemaVersionAsync(None)).Found == 0
+            ? null : await database.GetLoadAsync(new(1), None);
     }
 
     private static string Text(int from, int to) =>
@@ -41,7 +41,7 @@ public sealed class ContinuationTests
     {
         await using var database = SqliteBreachDatabase.Open(file, TimeProvider.System);
         var rows = new AccountBatch(100_000);
-        await database.ReadRowsAsync(new(1), 1, 100_000, rows, CancellationToken.None);
+        await database.ReadRowsAsync(new(1), 1, 100_000, rows, None);
         return [.. Enumerable.Range(0, rows.Count).Select(
             i => Encoding.ASCII.GetString(rows.Alias(i)) + "@" + Encoding.ASCII.GetString(rows.Domain(i)))];
     }

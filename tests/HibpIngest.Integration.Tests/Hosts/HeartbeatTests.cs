@@ -42,14 +42,14 @@ public sealed class HeartbeatTests
     {
         using var listeners = new ThreeListeners();
         var emulator = new LocalEmulator("unused", listeners.FirstPort) { AcceptTimeout = TimeSpan.FromSeconds(1) };
-        Assert.Equal(EmulatorState.Running, await emulator.FindStateAsync(CancellationToken.None));
+        Assert.Equal(EmulatorState.Running, await emulator.FindStateAsync(None));
         using (OneConnectionServer.FillAcceptQueue(listeners.FirstPort + 2))
         {
-            Assert.Equal(EmulatorState.Busy, await emulator.FindStateAsync(CancellationToken.None));
+            Assert.Equal(EmulatorState.Busy, await emulator.FindStateAsync(None));
             Assert.Equal(
                 "the storage emulator runs, but has accepted no connection within 1 s: it is busy or stopped", emulator.BusyMessage);
             listeners.Close(1);
-            Assert.Equal(EmulatorState.Stopped, await emulator.FindStateAsync(CancellationToken.None));
+            Assert.Equal(EmulatorState.Stopped, await emulator.FindStateAsync(None));
         }
     }
 
@@ -61,18 +61,18 @@ public sealed class HeartbeatTests
         var emulator = new LocalEmulator(folder.Path, listeners.FirstPort);
         var messages = Channel.CreateUnbounded<string>();
         var progress = new ChannelProgress(messages.Writer);
-        Assert.Equal(EmulatorState.Stopped, await emulator.WaitForStateAsync(progress, CancellationToken.None));
+        Assert.Equal(EmulatorState.Stopped, await emulator.WaitForStateAsync(progress, None));
         var hold = emulator.TryHold(1);
         Assert.NotNull(hold);
         Assert.Null(emulator.TryHold(1));
-        var state = emulator.WaitForStateAsync(progress, CancellationToken.None);
+        var state = emulator.WaitForStateAsync(progress, None);
         Assert.Contains("waiting for the storage emulator", await messages.Reader.ReadAsync(), StringComparison.Ordinal);
         Assert.False(state.IsCompleted);
         hold.Dispose();
         Assert.Equal(EmulatorState.Stopped, await state.WaitAsync(TestTimeout));
 
         using var again = emulator.TryHold(1);
-        state = emulator.WaitForStateAsync(progress, CancellationToken.None);
+        state = emulator.WaitForStateAsync(progress, None);
         await messages.Reader.ReadAsync();
         Assert.False(state.IsCompleted);
         listeners.Listen();

@@ -52,7 +52,7 @@ public sealed class SiteFixture : IAsyncLifetime
             }),
             "hostile@example.com");
         await _pipeline.RunToEndAsync();
-        await _pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, CancellationToken.None);
+        await _pipeline.Context.Get<BreachOperations>().SetHiddenAsync("Hidden", hidden: true, None);
         _passwords = new PasswordRig(_pipeline.Connection);
         await _passwords.ImportAsync(new ClientCorpus(1), "202611");
         People = PeopleRig.Over(_pipeline);

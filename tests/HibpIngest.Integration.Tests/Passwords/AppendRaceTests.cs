@@ -9,8 +9,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 /// </summary>
 public sealed class AppendRaceTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Mode_does_not_join_a_release_appended_to_while_the_mode_is_listed()
     {

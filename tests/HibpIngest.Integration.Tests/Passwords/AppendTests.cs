@@ -9,8 +9,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 /// <summary>Tests that each append counts once, and is served, listed, repacked and copied, also after crashes.</summary>
 public sealed class AppendTests(ITestOutputHelper output) : IAsyncLifetime
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     // Two groups; the second range is empty until something is appended.
     private static readonly int[] Prefixes = [0x00000, 0x00001, 0x0FFFF, 0x10000];
 

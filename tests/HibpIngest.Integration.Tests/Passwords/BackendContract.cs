@@ -16,7 +16,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         _rig = await PasswordRig.StartAsync();
         foreach (var mode in HashModes.All)
             await _rig.ImportAsync(_corpus.Lines(mode), mode, Release, [backend]);
-        await _rig.Releases.SwitchAsync(backend, Release, CancellationToken.None);
+        await _rig.Releases.SwitchAsync(backend, Release, None);
     }
 
     public Task DisposeAsync()
@@ -33,7 +33,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         {
             foreach (var prefix in _corpus.Ranges(mode).Keys.Append("00000").Append("FFFFF"))
             {
-                var range = (await ranges.FindAsync(mode, Convert.ToInt32(prefix, 16), CancellationToken.None))!;
+                var range = (await ranges.FindAsync(mode, Convert.ToInt32(prefix, 16), None))!;
                 Assert.Equal(_corpus.Body(mode, prefix), range.Text());
                 var body = range.For(acceptsGzip: true);
                 Assert.Equal(
@@ -53,7 +53,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         {
             using var output = new MemoryStream();
             var rows = await new ExportPasswords(_rig.Stores, _rig.Releases, TimeProvider.System)
-                .RunAsync(null, mode, output, null, CancellationToken.None);
+                .RunAsync(null, mode, output, null, None);
             Assert.Equal(_corpus.Lines(mode).Count(), rows);
             Assert.Equal(string.Concat(_corpus.Lines(mode).Select(line => line + "\n")), Encoding.ASCII.GetString(output.ToArray()));
         }
@@ -63,16 +63,15 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     public async Task Missing_range_is_an_error_and_not_an_empty_range()
     {
         using var ranges = _rig.Stores.OpenRanges();
-        await ranges.RefreshAsync(CancellationToken.None);
+        await ranges.RefreshAsync(None);
         var key = await _rig.KeyAsync(Release);
-        await foreach (var name in _rig.Stores.Blobs.ListAsync($"releases/{key}/{backend.Name()}/sha1/", CancellationToken.None))
-            await _rig.Stores.Blobs.DeleteAsync(name, CancellationToken.None);
-        await _rig.Stores.Tables.DropAsync(PasswordNames.Table(key, HashMode.Sha1), CancellationToken.None);
-        await Assert.ThrowsAnyAsync<UnavailableException>(
-            async () => await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
+        await foreach (var name in _rig.Stores.Blobs.ListAsync($"releases/{key}/{backend.Name()}/sha1/", None))
+            await _rig.Stores.Blobs.DeleteAsync(name, None);
+        await _rig.Stores.Tables.DropAsync(PasswordNames.Table(key, HashMode.Sha1), None);
+        await Assert.ThrowsAnyAsync<UnavailableException>(async () => await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None));
         // Empty ranges are known without a read, and the other mode is still complete.
-        Assert.NotNull(await ranges.FindAsync(HashMode.Sha1, 0x00000, CancellationToken.None));
-        Assert.NotNull(await ranges.FindAsync(HashMode.Ntlm, 0x8846F, CancellationToken.None));
+        Assert.NotNull(await ranges.FindAsync(HashMode.Sha1, 0x00000, None));
+        Assert.NotNull(await ranges.FindAsync(HashMode.Ntlm, 0x8846F, None));
     }
 
     [Fact]
@@ -80,11 +79,11 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
     {
         var watched = new FaultyBlobs(_rig.Stores.Blobs);
         using var ranges = new PasswordStores(watched.Port, watched.Wrap(_rig.Stores.Tables)).OpenRanges();
-        await ranges.FindAsync(HashMode.Sha1, 0x00000, CancellationToken.None);
+        await ranges.FindAsync(HashMode.Sha1, 0x00000, None);
         var before = watched.Reads;
         watched.Hold();
         var requests = Enumerable.Range(0, 50)
-            .Select(_ => ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None).AsTask()).ToList();
+            .Select(_ => ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None).AsTask()).ToList();
         // One waiting caller may cancel; the others get their result.
         using var cancellation = new CancellationTokenSource();
         var canceled = ranges.FindAsync(HashMode.Sha1, 0x5BAA6, cancellation.Token).AsTask();
@@ -93,7 +92,7 @@ public abstract class BackendContract(PasswordBackend backend) : IAsyncLifetime
         watched.Release();
         var results = await Task.WhenAll(requests);
         Assert.All(results, result => Assert.Same(results[0], result));
-        Assert.Same(results[0], await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, CancellationToken.None));
+        Assert.Same(results[0], await ranges.FindAsync(HashMode.Sha1, 0x5BAA6, None));
         Assert.Equal(1, watched.Reads - before);
     }
 }

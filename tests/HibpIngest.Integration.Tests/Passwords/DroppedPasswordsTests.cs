@@ -8,8 +8,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 /// </summary>
 public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Few groups, so that everything can be repeated a hundred times.</summary>
     private static readonly string[] Few = [.. Make(41, ["00000", "0000F", "FFFFF"], 4)];
 

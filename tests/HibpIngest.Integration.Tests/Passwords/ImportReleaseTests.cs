@@ -7,8 +7,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 
 public sealed class ImportReleaseTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     /// <summary>Rows of some ranges in three groups: few enough to import a hundred times.</summary>
     private static readonly string[] Lines = Make(31);
 

@@ -11,8 +11,6 @@ public sealed class NearestRangesTests : IAsyncLifetime
 {
     private const string Prefix = "5BAA6";
 
-    private static readonly CancellationToken None = CancellationToken.None;
-
     // The primary serves the new release, the replica still the old one.
     private readonly ClientCorpus _old = new(seed: 51);
     private readonly ClientCorpus _new = new(seed: 52);

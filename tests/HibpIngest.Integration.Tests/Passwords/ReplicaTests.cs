@@ -5,8 +5,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 
 public sealed class ReplicaTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     private static readonly string[] Lines = Make(41);
 
     [Theory]

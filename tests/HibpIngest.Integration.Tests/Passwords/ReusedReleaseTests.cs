@@ -7,8 +7,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 /// <summary>Tests a release that reuses an earlier one's name: nothing of the earlier one is read, served, repacked or copied.</summary>
 public sealed class ReusedReleaseTests(ITestOutputHelper output)
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Worker_with_the_deleted_release_open_appends_to_the_new_one()
     {

@@ -6,8 +6,6 @@ namespace HibpIngest.Integration.Tests.Passwords;
 
 public sealed class SwitchTests
 {
-    private static readonly CancellationToken None = CancellationToken.None;
-
     [Fact]
     public async Task Switch_under_load_serves_each_range_from_one_release_without_an_error()
     {

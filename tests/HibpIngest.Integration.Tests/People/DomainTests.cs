@@ -15,7 +15,6 @@ public sealed partial class DomainTests : IAsyncLifetime
 {
     private const string Domain = "contoso.com";
     private const string Contact = "admin@example.com";
-    private static readonly CancellationToken None = CancellationToken.None;
 
     private readonly DnsTestServer _dns = new();
     private PeopleRig _rig = null!;

@@ -13,7 +13,6 @@ public sealed class OptOutTests
     private const string Domain = "example.com";
     private const string Email = $"{Alias}@{Domain}";
     private const string Other = "bob@example.com";
-    private static readonly CancellationToken None = CancellationToken.None;
 
     private static readonly string[] Everyone =
     [

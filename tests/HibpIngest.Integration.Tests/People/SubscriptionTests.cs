@@ -9,7 +9,6 @@ public sealed class SubscriptionTests : IAsyncLifetime
     private const string Email = "ann@example.com";
     private const string Form = "application/x-www-form-urlencoded";
     private static readonly LinkTokens OtherKey = LinkTokens.Parse(Convert.ToBase64String([.. Enumerable.Repeat((byte)1, 32)]))!;
-    private static readonly CancellationToken None = CancellationToken.None;
 
     private PeopleRig _rig = null!;
 

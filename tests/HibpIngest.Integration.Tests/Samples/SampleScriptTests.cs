@@ -19,7 +19,7 @@ public sealed class SampleScriptTests
     private static byte[] Make()
     {
         using var zip = new MemoryStream();
-        SampleBreach.Write(zip, new SampleOptions { Accounts = 30_000, Seed = 11 }, CancellationToken.None);
+        SampleBreach.Write(zip, new SampleOptions { Accounts = 30_000, Seed = 11 }, None);
         return zip.ToArray();
     }
 

@@ -35,8 +35,8 @@ public sealed class LoadInstrumentTests
         await rig.DropAsync("Counted.zip", PipelineRig.Zip(("a", text)));
         await rig.RunToEndAsync();
         // A poisoned message, for the gauge of its queue.
-        await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, CancellationToken.None);
-        await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
+        await rig.Context.Queues.Get(QueueNames.Mail + QueueNames.PoisonSuffix).SendAsync("{}", TimeSpan.Zero, None);
+        await rig.Context.Get<Sweep>().RunAsync(None);
 
         Assert.Equal(525, Sum(Instruments.Accounts));
         Assert.Equal(25, Sum(Instruments.Duplicates));

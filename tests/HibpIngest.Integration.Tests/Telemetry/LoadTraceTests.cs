@@ -83,16 +83,16 @@ public sealed class LoadTraceTests
         Assert.NotEqual(0, before);
         Assert.All(spans.All, span => Assert.Equal(Tag(span, Tags.Breach) == "Traced", span.TraceId == trace));
 
-        await rig.Context.Get<RequeueSlices>().RunAsync("Traced", slice: 2, failedOnly: false, CancellationToken.None);
-        var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), CancellationToken.None));
+        await rig.Context.Get<RequeueSlices>().RunAsync("Traced", slice: 2, failedOnly: false, None);
+        var message = Assert.Single(await slices.ReceiveAsync(1, TimeSpan.FromMinutes(10), None));
         Assert.Null(JsonNode.Parse(message.Body)!["traceparent"]); // an operator's command has no span
         switch (how)
         {
             case "lost":
-                await slices.DeleteAsync(message, CancellationToken.None);
+                await slices.DeleteAsync(message, None);
                 clock.Advance(TimeSpan.FromHours(1));
-                await rig.Context.Get<Sweep>().RunAsync(CancellationToken.None);
-                Assert.Equal(1, (await slices.GetDepthAsync(CancellationToken.None)).Messages);
+                await rig.Context.Get<Sweep>().RunAsync(None);
+                Assert.Equal(1, (await slices.GetDepthAsync(None)).Messages);
                 await rig.RunToEndAsync();
                 break;
             case "twice":
@@ -107,9 +107,8 @@ public sealed class LoadTraceTests
                     """{"version":1,"load":2,"slice":2,"traceparent":"00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}""");
                 break;
             case "poison":
-                await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(
-                    message.Body, TimeSpan.Zero, CancellationToken.None);
-                Assert.Equal(1, await rig.Context.Get<PoisonQueue>().RequeueAsync(QueueNames.Slices, CancellationToken.None));
+                await rig.Context.Queues.Get(QueueNames.Slices + QueueNames.PoisonSuffix).SendAsync(message.Body, TimeSpan.Zero, None);
+                Assert.Equal(1, await rig.Context.Get<PoisonQueue>().RequeueAsync(QueueNames.Slices, None));
                 await rig.RunToEndAsync();
                 break;
         }
@@ -118,8 +117,7 @@ public sealed class LoadTraceTests
         Assert.All(after, span => Assert.Equal((trace, "2"), (span.TraceId, Tag(span, Tags.Load))));
         Assert.All(after.Where(span => span.OperationName == Spans.Slice), span => Assert.Equal("2", Tag(span, Tags.Slice)));
 
-        Task DispatchAsync(string body) =>
-            rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, body, CancellationToken.None);
+        Task DispatchAsync(string body) => rig.Context.Get<MessageDispatcher>().DispatchAsync(QueueNames.Slices, body, None);
     }
 
     [Fact]
@@ -133,7 +131,7 @@ public sealed class LoadTraceTests
         var failed = Assert.Single(spans.All, span => span.OperationName == Spans.Load);
         Assert.Equal((ActivityStatusCode.Error, (await rig.LoadAsync(1)).Error), (failed.Status, failed.StatusDescription));
 
-        await rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, password: null, CancellationToken.None);
+        await rig.Context.Get<ResumeLoad>().RunAsync(new(1), restart: false, password: null, None);
         await rig.RunToEndAsync();
         var resumed = spans.Of(Spans.Load);
         Assert.Equal(2, resumed.Count);
@@ -141,7 +139,7 @@ public sealed class LoadTraceTests
     }
 
     private static async Task<ActivityTraceId> TraceAsync(PipelineRig rig, long load) =>
-        LoadTrace.Id((await rig.Context.Database.GetIdentityAsync(CancellationToken.None))!.Id, new(load));
+        LoadTrace.Id((await rig.Context.Database.GetIdentityAsync(None))!.Id, new(load));
 
     private static string Tag(Activity span, string name) => $"{span.GetTagItem(name)}";
 }

@@ -11,7 +11,7 @@ public sealed partial class MetricsEndpointTests
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(
-            "http://127.0.0.1:0", account, status: null, TimeProvider.System, CancellationToken.None);
+            "http://127.0.0.1:0", account, status: null, TimeProvider.System, None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         // Names of this test's own, because other tests run concurrently.
         using var meter = new Meter(TelemetryNames.Source);
@@ -43,7 +43,7 @@ public sealed partial class MetricsEndpointTests
     {
         using var account = StorageAccount.Open(await AzuriteFixture.NewAccountAsync(), NullLoggerFactory.Instance);
         await using var listener = await OperatorListener.StartAsync(
-            "http://127.0.0.1:0", account, status: null, TimeProvider.System, CancellationToken.None);
+            "http://127.0.0.1:0", account, status: null, TimeProvider.System, None);
         using var http = new HttpClient { BaseAddress = new Uri(listener.Address) };
         Assert.NotEqual(HttpStatusCode.Forbidden, await StatusAsync(_ => { }));
         foreach (var (name, value) in WebRig.ProxyHeaders)
