@@ -30,10 +30,7 @@ internal sealed class AccessRig : IDisposable
 
     public StorageAccount Account { get; }
 
-    /// <summary>
-    /// The system's time, advanced to early in an hour so that no test crosses into the next: the service's
-    /// timestamps are the system's.
-    /// </summary>
+    /// <summary>The system's time, as in the service's timestamps, advanced to early in an hour, which no test exceeds.</summary>
     public TestClock Clock { get; } = new();
 
     /// <summary>The lines that Sweep logs.</summary>

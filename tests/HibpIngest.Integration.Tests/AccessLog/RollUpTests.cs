@@ -4,10 +4,7 @@ using HibpIngest.Api.AccessLog.RollUp;
 
 namespace HibpIngest.Integration.Tests.AccessLog;
 
-/// <summary>
-/// Tests that each logged request is counted once in spite of crashes and repeats, and that blobs are deleted when
-/// allowed.
-/// </summary>
+/// <summary>Tests that each logged request is counted once despite crashes and repeats, and that blobs are deleted when allowed.</summary>
 public sealed class RollUpTests(ITestOutputHelper output)
 {
     [Fact]

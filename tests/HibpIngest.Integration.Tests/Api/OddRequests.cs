@@ -1,9 +1,6 @@
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>
-/// Requests that no ordinary client sends, each with the status that HTTP and docs/api.md require; a seed determines
-/// their order and content.
-/// </summary>
+/// <summary>Requests that no ordinary client sends, with the status that HTTP and docs/api.md require; drawn by a seed.</summary>
 internal sealed class OddRequests(int seed, string key)
 {
     private const string Account = "/api/v3/breachedaccount/";

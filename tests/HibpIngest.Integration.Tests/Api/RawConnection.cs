@@ -2,18 +2,12 @@ using System.Net.Sockets;
 
 namespace HibpIngest.Integration.Tests.Api;
 
-/// <summary>
-/// A client that sends bytes verbatim, one request after another, and reconnects if the server has closed the
-/// connection.
-/// </summary>
+/// <summary>A client that sends requests verbatim, one after another, and reconnects if the server closed the connection.</summary>
 internal sealed class RawConnection(int port) : IDisposable
 {
     private const int MaxHeaderBytes = 16_384;
 
-    /// <summary>
-    /// Longer than the server waits for its stores (30 seconds for the access log), so that a hanging store shows as
-    /// the server's 503.
-    /// </summary>
+    /// <summary>Longer than the server waits for its stores (30 s for the access log): a hanging store shows as its 503.</summary>
     private static readonly TimeSpan AnswerTimeout = TimeSpan.FromSeconds(60);
 
     private readonly byte[] _byte = new byte[1];

@@ -1,9 +1,6 @@
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
-/// <summary>
-/// Simulates what the benchmark <c>-- busy</c> measures, in virtual time: a table service that slows down instead of
-/// refusing, with ten slices of 16 transactions and more.
-/// </summary>
+/// <summary>Simulates the benchmark <c>-- busy</c> in virtual time: a table service that slows down instead of refusing.</summary>
 public sealed class BusyServiceTests(ITestOutputHelper output)
 {
     private const int TenSlices = 160;

@@ -1,9 +1,6 @@
 namespace HibpIngest.Integration.Tests.AzureStorage;
 
-/// <summary>
-/// Simulates the points of the benchmark <c>-- spread</c> that have a requirement, and checks that the requirements
-/// can fail.
-/// </summary>
+/// <summary>Simulates the points of the benchmark <c>-- spread</c> that have a requirement, and lets each requirement fail.</summary>
 public sealed class SpreadTests(ITestOutputHelper output)
 {
     private const double Scale = 10;

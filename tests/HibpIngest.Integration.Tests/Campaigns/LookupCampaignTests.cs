@@ -94,10 +94,7 @@ public sealed class LookupCampaignTests(ITestOutputHelper output) : Campaign(out
         Assert.InRange(removed, TimeSpan.Zero, OutWithin);
     }
 
-    /// <summary>
-    /// Lets a host run for one second in five: the emulator is single-threaded, and a host at full speed would load
-    /// the breach before the requests are done.
-    /// </summary>
+    /// <summary>Lets a host run for one second in five: at full speed it would load the breach before the requests are done.</summary>
     private static async Task PaceAsync(HibpProcess host, CancellationToken cancellationToken)
     {
         while (!cancellationToken.IsCancellationRequested)

@@ -3,10 +3,7 @@ using Azure.Storage.Queues;
 
 namespace HibpIngest.Integration.Tests.Cli;
 
-/// <summary>
-/// Tests stores that aren't set up, or that belong to different installations: commands that read create nothing, and
-/// commands that write don't mix stores.
-/// </summary>
+/// <summary>Tests that commands create nothing in stores that aren't set up, and don't mix the stores of two installations.</summary>
 public sealed class FreshStoresTests : CommandTestBase
 {
     [Theory]

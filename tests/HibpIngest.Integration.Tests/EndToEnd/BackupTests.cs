@@ -4,10 +4,7 @@ using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests restoring a backup: no notification is sent twice, no mark changes its meaning, and an incomplete backup is
-/// refused.
-/// </summary>
+/// <summary>Tests restoring a backup: no mail is sent twice, no mark changes its meaning, and an incomplete backup is refused.</summary>
 public sealed class BackupTests : IDisposable
 {
     private static readonly IProgress<long> NoProgress = new Progress<long>();

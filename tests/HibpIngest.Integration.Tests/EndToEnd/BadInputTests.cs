@@ -144,10 +144,7 @@ public sealed class BadInputTests(BadInputHost host) : IClassFixture<BadInputHos
 
     private static byte[] Whole() => PipelineRig.Zip(("a.csv", PipelineRig.Accounts(0, 100)));
 
-    /// <summary>
-    /// Makes a zip whose second, stored entry differs in one bit from its checksum; the entry's name contains an
-    /// address.
-    /// </summary>
+    /// <summary>Makes a zip whose second entry, named with an address, differs in one bit from its checksum.</summary>
     private static byte[] BadCrc()
     {
         var zip = RawZip.Of(

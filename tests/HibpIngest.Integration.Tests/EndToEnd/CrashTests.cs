@@ -2,10 +2,7 @@ using HibpIngest.Journal.Manifest;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Crashes a process at any call to a store: the next one must produce the same rows, the same accounts, and every
-/// mail once.
-/// </summary>
+/// <summary>Crashes a process at any call to a store: the next one must produce the same rows and accounts, and each mail once.</summary>
 public sealed class CrashTests(ITestOutputHelper output)
 {
     /// <summary>Each run has stores of its own, and mostly waits for them.</summary>

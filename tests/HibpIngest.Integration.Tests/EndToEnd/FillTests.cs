@@ -178,10 +178,7 @@ public sealed class FillTests(ITestOutputHelper output)
         await AssertFilledAsync(rig, 20);
     }
 
-    /// <summary>
-    /// Fills as another process that finds every lock free. While it is refused, because the other fill is between two
-    /// steps, it tries again.
-    /// </summary>
+    /// <summary>Fills as another process that finds every lock free, and tries again while the other fill is between two steps.</summary>
     private static async Task FillUnlockedAsync(PipelineRig rig)
     {
         Exception? refused = null;

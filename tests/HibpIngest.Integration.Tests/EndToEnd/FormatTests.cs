@@ -4,10 +4,7 @@ using ICSharpCode.SharpZipLib.Zip;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests that every archive format yields the same load, through a host and its emulator, and when resumed from every
-/// checkpoint.
-/// </summary>
+/// <summary>Tests that every archive format yields the same load through a host, and when resumed from every checkpoint.</summary>
 public sealed class FormatTests : CommandTestBase
 {
     private const int Each = 300;

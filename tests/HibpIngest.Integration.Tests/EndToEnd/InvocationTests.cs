@@ -5,10 +5,7 @@ using HibpIngest.Pipeline.Removal;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests an ingest under a host's limits: limited invocation time, one ingest per process, duplicate events. The test
-/// moves the clock.
-/// </summary>
+/// <summary>Tests an ingest under a host's limits: limited invocation time, one ingest per process, duplicate events.</summary>
 public sealed class InvocationTests
 {
     private static readonly TimeSpan Limit = TimeSpan.FromMinutes(9.5);

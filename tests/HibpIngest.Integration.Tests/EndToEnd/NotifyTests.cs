@@ -7,10 +7,7 @@ using HibpIngest.Pipeline.Recovery;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests matching and mails: a slow mail server delays no other recipient, holds take effect, and a message that
-/// crashes its process each time is given up.
-/// </summary>
+/// <summary>Tests matching and mails: failing mail servers, holds, limits, and messages that crash their process each time.</summary>
 public sealed class NotifyTests
 {
     [Theory]

@@ -6,10 +6,7 @@ using HibpIngest.Pipeline.Sweeping;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests a load's lease: its owner, what happens when the owner crashes, and what a former owner may no longer do.
-/// The test moves the clock.
-/// </summary>
+/// <summary>Tests a load's lease: its owner, what happens when the owner crashes, and what a former owner may no longer do.</summary>
 public sealed class OwnershipTests
 {
     private static readonly Action<TestOptions> Small = options => (options.Ingest.BatchRows, options.Ingest.SliceRows) = (200, 100);

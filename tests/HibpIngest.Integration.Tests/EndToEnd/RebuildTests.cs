@@ -217,10 +217,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
             segment.Name, () => rig.OpenContext().Get<RebuildLayout>().RunAsync(Order(1), null, None));
     }
 
-    /// <summary>
-    /// Makes four current loads, each sharing 20% with another: one purged, one held; and one removed and one
-    /// replaced load.
-    /// </summary>
+    /// <summary>Makes four overlapping current loads (one purged, one held), and one removed and one replaced load.</summary>
     private static async Task LoadAllAsync(PipelineRig rig)
     {
         await rig.ImportAsync(("boss@example.net", "example.com"));
@@ -242,10 +239,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         MemoryBytes = SmallMemory,
     };
 
-    /// <summary>
-    /// Asserts that a layout equals the first one in the marks that are current or may become so; a replaced load's marks
-    /// stay in the old layout.
-    /// </summary>
+    /// <summary>Asserts that a layout equals the first one, except for replaced loads' marks, which stay in the old layout.</summary>
     private static async Task AssertHeldAsync(PipelineRig rig, StoreLayout layout)
     {
         var marks = (await rig.LoadsAsync()).Where(load => load.ReplacedBy is null && !load.Superseded).Select(load => $"b{load.Mark}");

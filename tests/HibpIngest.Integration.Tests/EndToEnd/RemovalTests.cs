@@ -4,10 +4,7 @@ using static HibpIngest.Integration.Tests.EndToEnd.RemovalSteps;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests that a removal deletes the loads that exist when it begins, in spite of concurrent changes and however often
-/// it is interrupted.
-/// </summary>
+/// <summary>Tests that a removal deletes the loads that exist when it begins, despite concurrent changes and interruptions.</summary>
 public sealed class RemovalTests
 {
     private const int Old = 12;

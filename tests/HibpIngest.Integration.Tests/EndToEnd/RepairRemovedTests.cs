@@ -85,10 +85,7 @@ public sealed class RepairRemovedTests
         }
     }
 
-    /// <summary>
-    /// Makes a removed load that the database doesn't know, as after restoring a backup: its marks, hashes and blobs
-    /// still exist.
-    /// </summary>
+    /// <summary>Makes a removed load that still has marks, hashes and blobs, but is unknown to the database, as after a restore.</summary>
     private static async Task LoseRemovalAsync(PipelineRig rig, string breach, int first, int count)
     {
         var load = await LoadAsync(rig, breach, first, count);

@@ -184,10 +184,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
             Assert.True(died is null or CrashException, $"{_where}: {died}");
         }
 
-        /// <summary>
-        /// Records what must not be visible from now on: the step has completed, or a reader, the log or the register
-        /// knows of it.
-        /// </summary>
+        /// <summary>Records what must not be visible from now on: the step is done, or a reader, log or register knows of it.</summary>
         private async Task LearnAsync(Step step, string name, int first, bool isThrough)
         {
             var isShown = (await rig.FindAsync(AccountAt(first))).Any(breach => breach.Name == name);

@@ -12,10 +12,7 @@ using HibpIngest.Pipeline.Subscribers;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests a database restored from any point, or lost, together with the journal: everything published is as
-/// before, and no notification is sent twice.
-/// </summary>
+/// <summary>Tests a restored or lost database: the journal restores everything published, and no mail is sent twice.</summary>
 public sealed class RestoreTests(ITestOutputHelper output)
 {
     private const int Rows = 150;

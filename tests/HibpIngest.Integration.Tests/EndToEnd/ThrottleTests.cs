@@ -1,9 +1,6 @@
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// A hot domain slows a load down to its partition's rate, and no further. The benchmark <c>-- throttle</c> measures
-/// it at length.
-/// </summary>
+/// <summary>Tests that a hot domain slows a load down to its partition's rate; the benchmark <c>-- throttle</c> measures it.</summary>
 public sealed class ThrottleTests(ITestOutputHelper output)
 {
     [Theory]

@@ -5,10 +5,7 @@ using HibpIngest.Pipeline.Setup;
 
 namespace HibpIngest.Integration.Tests.EndToEnd;
 
-/// <summary>
-/// Tests upgrading a store made before schema version 2 (EndToEnd/Store1: its database as SQL, its account table as
-/// JSON).
-/// </summary>
+/// <summary>Tests upgrading a store of schema version 1 (EndToEnd/Store1: its database as SQL, its account table as JSON).</summary>
 public sealed class UpgradeTests
 {
     [Fact]

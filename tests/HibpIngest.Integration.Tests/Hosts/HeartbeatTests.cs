@@ -4,10 +4,7 @@ using HibpIngest.Integration.Tests.Telemetry;
 
 namespace HibpIngest.Integration.Tests.Hosts;
 
-/// <summary>
-/// Tests what host and operator see of an emulator whose accept queue is full, on a real socket. All pool threads are
-/// occupied, so that nothing else runs meanwhile.
-/// </summary>
+/// <summary>Tests what host and operator see of an emulator whose accept queue is full, while all pool threads are occupied.</summary>
 [Collection(ListeningAlone.Name)]
 public sealed class HeartbeatTests
 {

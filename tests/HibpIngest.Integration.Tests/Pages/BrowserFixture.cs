@@ -151,9 +151,7 @@ internal sealed class BrowserVisit : IAsyncDisposable
     public void AssertNoErrors(string? except = null) =>
         Assert.DoesNotContain(_errors, error => except is null || !error.Contains(except, StringComparison.Ordinal));
 
-    /// <summary>
-    /// HIBP_GOLDEN=write takes pictures of the page for the documentation, light and dark. Otherwise asserts that they are there.
-    /// </summary>
+    /// <summary>With HIBP_GOLDEN=write, takes the documentation's pictures of the page, light and dark; else requires them.</summary>
     public async Task WriteOrRequirePictureAsync(string name)
     {
         foreach (var scheme in (ColorScheme[])[ColorScheme.Light, ColorScheme.Dark])

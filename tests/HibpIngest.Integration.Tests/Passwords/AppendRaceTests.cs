@@ -3,10 +3,7 @@ using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>
-/// Tests appends with a concurrent change at one of their calls: a mode is added, a release is repacked, ids are
-/// forgotten.
-/// </summary>
+/// <summary>Tests appends during which a mode is added, a release is repacked, or ids are forgotten.</summary>
 public sealed class AppendRaceTests(ITestOutputHelper output)
 {
     [Fact]

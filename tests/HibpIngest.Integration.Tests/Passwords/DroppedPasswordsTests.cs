@@ -2,10 +2,7 @@ using HibpIngest.Passwords.Releases;
 
 namespace HibpIngest.Integration.Tests.Passwords;
 
-/// <summary>
-/// Tests files uploaded to the container: imported in parts by any number of processes, interrupted anywhere, or
-/// rejected.
-/// </summary>
+/// <summary>Tests uploaded files: imported in parts by any number of processes, interrupted anywhere, or rejected.</summary>
 public sealed class DroppedPasswordsTests(ITestOutputHelper output)
 {
     /// <summary>Few groups, so that everything can be repeated a hundred times.</summary>
