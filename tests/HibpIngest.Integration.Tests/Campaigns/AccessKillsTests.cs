@@ -23,7 +23,6 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     private static readonly TimeSpan BufferedPause = TimeSpan.FromMilliseconds(10);
 
     private static readonly TimeSpan RefusedPause = TimeSpan.FromMilliseconds(20);
-    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(5);
 
     private readonly List<string> _faults = [];
 
@@ -103,7 +102,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         {
             var loads = Task.WhenAll(going.RunAsync(end.Token), goingBuffered.RunAsync(end.Token));
             await Emulators[^1].DisposeAsync();
-            await UntilAsync(() => Task.FromResult(going.Unavailable > 0));
+            await Functions.Eventually.IsSoAsync(() => Task.FromResult(going.Unavailable > 0));
             await end.CancelAsync();
             await loads;
         }
@@ -118,7 +117,7 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
         });
         // Once a request of the durable route succeeds, every earlier record is durable too.
         var asked = 0;
-        await UntilAsync(() =>
+        await Functions.Eventually.IsSoAsync(() =>
         {
             asked++;
             return AccessLoad.IsAnsweredAsync(server.Address, DurableRoute, HttpStatusCode.OK);
@@ -170,13 +169,6 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     {
         using var end = new CancellationTokenSource(held);
         await Task.WhenAll(durable.RunAsync(end.Token), buffered.RunAsync(end.Token));
-    }
-
-    private static async Task UntilAsync(Func<Task<bool>> condition)
-    {
-        using var timeout = new CancellationTokenSource(TestTimeout);
-        while (!await condition())
-            await Task.Delay(PollInterval, timeout.Token);
     }
 
     private Task<AccessRecords> ReadAsync() => AccessRecords.ReadAsync(Variables["HIBP_STORAGE"], File("blobs"), areRemoved: true);

@@ -76,8 +76,7 @@ public abstract class Campaign(ITestOutputHelper output) : CommandTestBase
     {
         using var file = System.IO.File.Create(File($"{name}.zip"));
         SampleBreach.Write(
-            file, new SampleOptions { Accounts = accounts, Seed = seed, OverlapPercent = overlap, OverlapSeed = with },
-            None);
+            file, new SampleOptions { Accounts = accounts, Seed = seed, OverlapPercent = overlap, OverlapSeed = with }, None);
     }
 
     private protected SqliteBreachDatabase OpenDatabase() => SqliteBreachDatabase.Open(File("hibp.db"), TimeProvider.System);

@@ -3,34 +3,31 @@ using ICSharpCode.SharpZipLib.Zip;
 namespace HibpIngest.Integration.Tests.Cli;
 
 /// <summary>Tests an installation on one machine: HIBP_HOME, its permissions, its keys, and what <c>hibp doctor</c> reports.</summary>
-public sealed class InstallationTests : IDisposable
+public sealed class InstallationTests : CommandTestBase
 {
     private const UnixFileMode OthersMode = UnixFileMode.GroupRead | UnixFileMode.GroupWrite | UnixFileMode.GroupExecute
         | UnixFileMode.OtherRead | UnixFileMode.OtherWrite | UnixFileMode.OtherExecute;
 
-    private readonly TemporaryFolder _folder = new();
-    private readonly Dictionary<string, string> _variables = new()
-    {
-        ["HIBP_EMULATOR_PORT"] = OperationTests.FreePorts().ToString(CultureInfo.InvariantCulture),
-    };
+    public InstallationTests() => Variables["HIBP_EMULATOR_PORT"] = OperationTests.FreePorts().ToString(CultureInfo.InvariantCulture);
 
-    private string Home => Path.Combine(_folder.Path, ".hibp");
+    private string Home => Path.Combine(Folder.Path, ".hibp");
 
-    public void Dispose() => _folder.Dispose();
+    /// <summary>The stores are those of the home folder.</summary>
+    public override Task InitializeAsync() => Task.CompletedTask;
 
     [Fact]
     public async Task Files_written_by_host_and_commands_are_accessible_to_their_owner_only()
     {
         if (OperatingSystem.IsWindows())
             return; // on Windows, folders inherit their permissions
-        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
-        _folder.Write("A.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
-        await RunProcessAsync("subscribers", "import", _folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\n"));
+        await using var host = await StartAsync("ready", "run");
+        Folder.Write("A.zip", PipelineRig.Zip(("a.csv", "user1@example.com\n")));
+        await RunProcessAsync("subscribers", "import", Folder.Write("subscribers.csv", "email,domain\nuser1@example.com,\n"));
         await RunProcessAsync("drop", "A.zip", "--wait");
         await RunProcessAsync("log", "write", "--load", "1");
         Assert.NotEmpty(Directory.GetFiles(Path.Combine(Home, "mail"), "*.eml"));
         string[] names = [".hibp", "backups", "exported", "rewritten", "subscribers"];
-        var made = names.Select(name => Path.Combine(_folder.Path, name)).ToList();
+        var made = names.Select(name => Path.Combine(Folder.Path, name)).ToList();
         await RunProcessAsync("backup", made[1] + "/");
         await RunProcessAsync("log", "export", made[2]);
         await RunProcessAsync("log", "rewrite", made[3]);
@@ -54,9 +51,9 @@ public sealed class InstallationTests : IDisposable
         Directory.CreateDirectory(Home);
         File.SetUnixFileMode(
             Home, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute | UnixFileMode.OtherExecute);
-        var elsewhere = _folder.Write("other.db", "");
+        var elsewhere = Folder.Write("other.db", "");
         File.SetUnixFileMode(elsewhere, UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.GroupRead);
-        _variables["HIBP_DATABASE"] = elsewhere;
+        Variables["HIBP_DATABASE"] = elsewhere;
         var check = await HomeCheckAsync();
         Assert.Equal("missing", check.Text("state"));
         Assert.Contains(Home, check.Text("found"), StringComparison.Ordinal);
@@ -73,26 +70,26 @@ public sealed class InstallationTests : IDisposable
         var result = (await RunAsync("doctor")).Printed("hibp run");
         Assert.Contains("hibp demo", result.Error, StringComparison.Ordinal);
         Assert.False(Directory.Exists(Home));
-        var json = (await RunAsync("doctor", "--json")).Json;
+        var json = await JsonAsync("doctor");
         Assert.True(json.Flag("ok"));
         Assert.Equal(
             ["missing", "missing", "missing", "missing"],
             json.List("checks").Where(check => check.Text("check") is "blobs" or "queues" or "tables" or "database")
                 .Select(check => check.Text("state")));
         // A host was set up once and has stopped: now its absence is reported.
-        await HibpInProcess.SetUpAsync(_folder.Path, _variables);
-        Assert.Equal(1, (await HibpInProcess.RunAsync(_folder.Path, _variables, "doctor")).ExitCode);
+        await SetUpAsync();
+        Assert.Equal(1, (await RunAsync("doctor")).ExitCode);
     }
 
     [Fact]
     public async Task Keys_are_created_once_on_first_use_and_picked_up_by_a_running_host()
     {
         var (suppression, secret) = (Path.Combine(Home, "suppression.key"), Path.Combine(Home, "secret.key"));
-        var subscribers = _folder.Write("subscribers.csv", "email,domain\na@example.com,\nb@example.com,\n");
+        var subscribers = Folder.Write("subscribers.csv", "email,domain\na@example.com,\nb@example.com,\n");
         var own = Convert.ToBase64String([.. Enumerable.Repeat((byte)7, 32)]);
-        await using (var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        await using (var host = await StartAsync("ready", "run"))
         {
-            await RunAsync("subscribers", "import", subscribers);
+            (await RunAsync("subscribers", "import", subscribers)).Succeeded();
             Assert.DoesNotContain("suppression.key", (await RunProcessAsync("backup", "before.db")).Output, StringComparison.Ordinal);
             Assert.False(File.Exists(suppression) || File.Exists(secret));
 
@@ -107,14 +104,13 @@ public sealed class InstallationTests : IDisposable
             (await RunAsync("subscribers", "import", subscribers)).Printed("2 suppressed");
 
             // The host, started before password and zip were added, opens the archive.
-            var zip = _folder.Write("Sealed.zip", ArchiveTesting.Encrypted(
+            var zip = Folder.Write("Sealed.zip", ArchiveTesting.Encrypted(
                 "correct horse", 256, CompressionMethod.Deflated, ("a.csv", "user1@example.com\n"u8.ToArray())));
-            (await HibpInProcess.RunWithInputAsync(
-                _folder.Path, _variables, "correct horse\n", "drop", zip, "--password-stdin", "--wait")).Succeeded();
+            (await RunWithInputAsync("correct horse\n", "drop", zip, "--password-stdin", "--wait")).Succeeded();
             Assert.True(File.Exists(secret));
             // The catalogue is published after the load is done.
             Assert.True(await Probe.AskUntilAsync(true, async () =>
-                (await RunAsync("lookup", "user1@example.com")).Output.Contains("Sealed", StringComparison.Ordinal)));
+                (await RunAsync("lookup", "user1@example.com")).Succeeded().Output.Contains("Sealed", StringComparison.Ordinal)));
             Assert.Equal(key, await File.ReadAllTextAsync(suppression));
 
             // A path below the current folder is shown as a relative one.
@@ -122,37 +118,32 @@ public sealed class InstallationTests : IDisposable
                 .Printed(Path.Combine(".hibp", "suppression.key")).Printed(Path.Combine(".hibp", "secret.key"));
 
             // A variable overrides the file if it has the same key, and is refused otherwise.
-            _variables["HIBP_SUPPRESSION_KEY"] = key.Trim();
-            await RunAsync("subscribers", "import", subscribers);
-            _variables["HIBP_SUPPRESSION_KEY"] = own;
-            var refused = (await HibpInProcess.RunAsync(_folder.Path, _variables, "subscribers", "import", subscribers))
-                .FailedWith("HIBP_SUPPRESSION_KEY");
+            Variables["HIBP_SUPPRESSION_KEY"] = key.Trim();
+            (await RunAsync("subscribers", "import", subscribers)).Succeeded();
+            Variables["HIBP_SUPPRESSION_KEY"] = own;
+            var refused = (await RunAsync("subscribers", "import", subscribers)).FailedWith("HIBP_SUPPRESSION_KEY");
             Assert.Contains(suppression, refused, StringComparison.Ordinal);
             Assert.DoesNotContain(own, refused, StringComparison.Ordinal);
-            _variables.Remove("HIBP_SUPPRESSION_KEY");
-            _variables["HIBP_SECRET_KEY"] = own;
-            (await HibpInProcess.RunAsync(_folder.Path, _variables, "status")).FailedWith(secret);
+            Variables.Remove("HIBP_SUPPRESSION_KEY");
+            Variables["HIBP_SECRET_KEY"] = own;
+            (await RunAsync("status")).FailedWith(secret);
             // A changed key keeps the old one.
-            _variables["HIBP_SECRET_KEY"] = $"{own},{(await File.ReadAllTextAsync(secret)).Trim()}";
-            await RunAsync("status");
-            _variables.Remove("HIBP_SECRET_KEY");
+            Variables["HIBP_SECRET_KEY"] = $"{own},{(await File.ReadAllTextAsync(secret)).Trim()}";
+            (await RunAsync("status")).Succeeded();
+            Variables.Remove("HIBP_SECRET_KEY");
             await host.TerminateAsync();
         }
         // A lost key is not replaced by a new one: suppressed subscribers would be notified.
         File.Move(suppression, suppression + ".away");
-        var lost = await HibpInProcess.RunAsync(_folder.Path, _variables, "run");
+        var lost = await RunAsync("run");
         Assert.Equal(1, lost.ExitCode);
         Assert.Contains("suppression.key", lost.Error, StringComparison.Ordinal);
         Assert.False(File.Exists(suppression));
     }
 
     private async Task<JsonElement> HomeCheckAsync() =>
-        (await HibpInProcess.RunAsync(_folder.Path, _variables, "doctor", "--json")).Json.List("checks")
-            .Single(check => check.Text("check") == "home");
-
-    private async Task<HibpResult> RunAsync(params string[] arguments) =>
-        (await HibpInProcess.RunAsync(_folder.Path, _variables, arguments)).Succeeded();
+        (await RunAsync("doctor", "--json")).Json.List("checks").Single(check => check.Text("check") == "home");
 
     private async Task<HibpResult> RunProcessAsync(params string[] arguments) =>
-        (await HibpProcess.RunAsync(_folder.Path, _variables, arguments)).Succeeded();
+        (await HibpProcess.RunAsync(Folder.Path, Variables, arguments)).Succeeded();
 }

@@ -54,9 +54,12 @@ public sealed class LocalHostTests
         using var stop = new CancellationTokenSource();
         var hosts = new[] { rig.OpenContext(), rig.OpenContext() }.Select(context => RunHostAsync(context, Quick, stop.Token))
             .ToList();
-        await UntilAsync(async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }], hosts);
+        var areDone = Functions.Eventually.IsSoAsync(
+            async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }]);
+        await Task.WhenAny([areDone, .. hosts]);
         await stop.CancelAsync();
         await Task.WhenAll(hosts).WaitAsync(TestTimeout);
+        await areDone;
 
         var ids = (await rig.Context.Database.ListBreachesAsync(None)).ToDictionary(
             breach => breach.Name, breach => $"b{Assert.Single(breach.Marks)}");
@@ -197,28 +200,7 @@ public sealed class LocalHostTests
         await until.WaitAsync(TestTimeout);
     }
 
-    private static async Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached)
-    {
-        using var stop = new CancellationTokenSource();
-        var host = RunHostAsync(rig.OpenContext(), Quick with { Roles = roles }, stop.Token);
-        await UntilAsync(async () => await rig.LoadsAsync() is [var load] && reached(load), [host]);
-        await stop.CancelAsync();
-        await host.WaitAsync(TestTimeout);
-    }
-
-    /// <summary>Polls until the condition is true; fails if a host ends first.</summary>
-    private static async Task UntilAsync(Func<Task<bool>> condition, IReadOnlyList<Task> hosts)
-    {
-        using var timeout = new CancellationTokenSource(TestTimeout);
-        using var timer = new PeriodicTimer(TimeSpan.FromMilliseconds(50));
-        while (!await condition())
-        {
-            if (hosts.FirstOrDefault(host => host.IsCompleted) is { } ended)
-            {
-                await ended;
-                Assert.Fail("a host has ended");
-            }
-            await timer.WaitForNextTickAsync(timeout.Token);
-        }
-    }
+    private static Task RunUntilAsync(PipelineRig rig, HostRoles roles, Func<Load, bool> reached) => RunUntilAsync(
+        rig.OpenContext(), Quick with { Roles = roles },
+        Functions.Eventually.IsSoAsync(async () => await rig.LoadsAsync() is [var load] && reached(load)));
 }

@@ -6,30 +6,28 @@ namespace HibpIngest.Integration.Tests.Cli;
 /// Tests what an operator sees when things around a host go wrong: real processes, an emulator and a mail server are
 /// killed, stopped and replaced, and host and <c>hibp status</c> must report it.
 /// </summary>
-public sealed partial class OperationTests : IAsyncDisposable
+public sealed partial class OperationTests : CommandTestBase
 {
     private const int Accounts = 20_000;
 
     private static readonly TimeSpan PollInterval = TimeSpan.FromSeconds(1);
 
-    private readonly TemporaryFolder _folder = new();
     private readonly SmtpTestServer _mail = new();
-    private readonly Dictionary<string, string> _variables;
 
-    public OperationTests() => _variables = new()
+    public override Task InitializeAsync()
     {
-        ["HIBP_EMULATOR_PORT"] = FreePorts().ToString(CultureInfo.InvariantCulture),
-        ["HIBP_MAIL"] = _mail.Setting,
-        ["HIBP_MAIL_FROM"] = "breaches@example.com",
-        ["HIBP_SLICEROWS"] = "1000",
+        Variables["HIBP_EMULATOR_PORT"] = FreePorts().ToString(CultureInfo.InvariantCulture);
+        (Variables["HIBP_MAIL"], Variables["HIBP_MAIL_FROM"]) = (_mail.Setting, "breaches@example.com");
+        Variables["HIBP_SLICEROWS"] = "1000";
         // Ranges cost the emulator a request per account, and aren't tested here.
-        ["HIBP_RANGES"] = "off",
-    };
+        Variables["HIBP_RANGES"] = "off";
+        return Task.CompletedTask;
+    }
 
     [Fact]
     public async Task Host_reports_wrong_settings_and_a_refusing_mail_server_at_start()
     {
-        _variables["HIBP_MALSPERSECOND"] = "5";
+        Variables["HIBP_MALSPERSECOND"] = "5";
         _mail.Script = step => step.Name == "MAIL" ? SmtpAnswer.Say("550 5.7.1 not from here") : null;
         var refused = await RunAsync("run");
         Assert.Equal(1, refused.ExitCode);
@@ -40,7 +38,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         // An unavailable mail server may be back later, so the host starts with a warning. Without a role that mails, it isn't checked.
         _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
-        await using var host = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        await using var host = await StartAsync("ready", "run");
         Assert.Contains("warning: mails can't be sent now", host.Error, StringComparison.Ordinal);
         _mail.Script = null;
         (await RunAsync("mail", "test", "somebody@example.org")).Succeeded();
@@ -50,7 +48,7 @@ public sealed partial class OperationTests : IAsyncDisposable
         (await RunAsync("mail", "preview", "Nothing")).FailedWith("no breach 'Nothing'");
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
         _mail.Script = step => step.Name == "RCPT" ? SmtpAnswer.Say("550 5.1.1 nobody here") : null;
-        (await RunAsync("drop", Zip("Seen", 9), "--title", "Seen & heard", "--wait")).Succeeded();
+        (await RunAsync("drop", Zip("Seen.zip", PipelineRig.Accounts(0, 9)), "--title", "Seen & heard", "--wait")).Succeeded();
         var line = Assert.Single((await RunAsync("mail", "refused", "seen", "--json")).Succeeded().Json.List("refused"));
         Assert.Equal((1, "user7@d7.example.org", null), (line.Number("load"), line.Text("email"), line.Text("domain")));
         Assert.Contains("550 5.1.1", line.Text("reason"), StringComparison.Ordinal);
@@ -66,23 +64,23 @@ public sealed partial class OperationTests : IAsyncDisposable
     [Fact]
     public async Task Host_and_status_report_crashes_around_them_and_recover()
     {
-        var emulatorPort = int.Parse(_variables["HIBP_EMULATOR_PORT"], CultureInfo.InvariantCulture);
-        using var passed = new PassedTime(new LocalEmulator(_folder.Path, emulatorPort).Connection, DatabaseFile);
+        var emulatorPort = int.Parse(Variables["HIBP_EMULATOR_PORT"], CultureInfo.InvariantCulture);
+        using var passed = new PassedTime(new LocalEmulator(Folder.Path, emulatorPort).Connection, DatabaseFile);
         // Status is watched before anything exists.
-        await using var terminal = new TerminalProcess(_folder.Path, _variables, "status --watch");
+        await using var terminal = new TerminalProcess(Folder.Path, Variables, "status --watch");
         await terminal.SeesAsync("waiting: the storage emulator is not running");
-        await using var owner = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run", "--roles", "notify,journal");
+        await using var owner = await StartAsync("ready", "run", "--roles", "notify,journal");
         await terminal.SeesAsync("roles");
 
         // No host ingests.
         (await RunAsync("subscribers", "import", Subscribers())).Succeeded();
-        await using var drop = await HibpProcess.StartAsync(
-            _folder.Path, _variables, "no running host ingests", "drop", Zip("Big", Accounts), "--wait");
+        var zip = Zip("Big.zip", PipelineRig.Accounts(0, Accounts));
+        await using var drop = await StartAsync("no running host ingests", "drop", zip, "--wait");
         (await RunAsync("status")).Printed("Big.zip: waiting for a host with the role 'ingest'");
         Assert.Equal("Big.zip", Assert.Single(await ListAsync("waiting")).Text("blob"));
 
         // A host that ingests and upserts crashes while it processes slices.
-        await using (var crashing = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run"))
+        await using (var crashing = await StartAsync("ready", "run"))
         {
             // Polled in the database: when a process reports slices, they are already done.
             await using (var database = SqliteBreachDatabase.Open(DatabaseFile, TimeProvider.System))
@@ -102,7 +100,7 @@ public sealed partial class OperationTests : IAsyncDisposable
 
         // The mail server is down when mails are due; then the emulator crashes, too.
         _mail.Script = step => step.Name == "greeting" ? SmtpAnswer.Say("421 4.3.2 later") : null;
-        await using var second = await HibpProcess.StartAsync(_folder.Path, _variables, "ready", "run");
+        await using var second = await StartAsync("ready", "run");
         var trouble = await UntilAsync(async () => MailLine().Match(await StatusAsync()) is { Success: true } match ? match.Value : null);
         Assert.Contains("421", trouble, StringComparison.Ordinal);
         var next = (await ListAsync("hosts")).SelectMany(host => host.List("troubles")).First(one => one.Text("what") == "breach-mail");
@@ -147,10 +145,10 @@ public sealed partial class OperationTests : IAsyncDisposable
         Assert.Equal(130, (await terminal.EndAsync()).ExitCode);
     }
 
-    public async ValueTask DisposeAsync()
+    public override async Task DisposeAsync()
     {
         await _mail.DisposeAsync();
-        _folder.Dispose();
+        await base.DisposeAsync();
     }
 
     [GeneratedRegex(
@@ -207,14 +205,9 @@ public sealed partial class OperationTests : IAsyncDisposable
         }
     }
 
-    private string Zip(string breach, int accounts) => _folder.Write(
-        $"{breach}.zip", PipelineRig.Zip(("accounts.csv", PipelineRig.Accounts(0, accounts))));
+    private string DatabaseFile => Path.Combine(Folder.Path, ".hibp", "hibp.db");
 
-    private string DatabaseFile => Path.Combine(_folder.Path, ".hibp", "hibp.db");
-
-    private string Subscribers() => _folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
-
-    private Task<HibpResult> RunAsync(params string[] arguments) => HibpInProcess.RunAsync(_folder.Path, _variables, arguments);
+    private string Subscribers() => Folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
 
     private async Task<string> StatusAsync() => (await RunAsync("status")).Succeeded().Output;
 

@@ -33,6 +33,9 @@ public sealed class BadInputHost : CommandTestBase
         foreach (var (name, result) in drops)
             Drops[name] = await result;
         await others;
+        var failing = Drops.Count + BadInputTests.Uploads.Count(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal));
+        Assert.Equal(failing, await Probe.AskUntilAsync(
+            failing, async () => (await JsonAsync("status")).List("loads").Count(load => load.Text("state") == "failed")));
     }
 
     public Task<HibpResult> HibpAsync(params string[] arguments) => RunAsync(arguments);

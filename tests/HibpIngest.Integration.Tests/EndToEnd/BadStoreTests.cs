@@ -11,10 +11,8 @@ public sealed class BadStoreTests : CommandTestBase
     [Fact]
     public async Task Commands_report_status_403_when_storage_refuses_the_key()
     {
-        const string Begin = "AccountKey=";
-        var at = Storage.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
         var key = Convert.ToBase64String(new byte[64]);
-        var wrong = Storage[..at] + key + Storage[Storage.IndexOf(';', at)..];
+        var wrong = Storage.Replace(ConnectionStrings.Settings(Storage)["AccountKey"], key, StringComparison.Ordinal);
         foreach (var command in new string[][] { ["run"], ["drop", Zip()], ["lookup", "user1@example.com"] })
         {
             var line = await RefusalAsync(wrong, "hibp.db", command);
@@ -26,11 +24,7 @@ public sealed class BadStoreTests : CommandTestBase
     [Fact]
     public async Task Commands_report_a_refused_connection_when_storage_is_unreachable()
     {
-        var closed = TestProcess.FreePort();
-        var nowhere = string.Join(';', Storage.Split(';')
-            .Select(
-                part => part.Split("Endpoint=") is [var service, var address]
-                ? $"{service}Endpoint={new UriBuilder(address) { Port = closed }.Uri}" : part));
+        var nowhere = ConnectionStrings.Of($"http://127.0.0.1:{TestProcess.FreePort()}");
         (await RunAsync(nowhere, "1.db", "database", "upgrade")).Succeeded();
         var lines =
             await Task.WhenAll(RefusalAsync(nowhere, "1.db", "status"), RefusalAsync(nowhere, "2.db", "run"),

@@ -204,13 +204,13 @@ public sealed class CallbackTests
         };
         await rig.Context.Get<MailOperations>().NotifyAsync("X", None);
         var running = rig.RunToEndAsync();
-        await WaitUntilAsync(() => Task.FromResult(Volatile.Read(ref begun) == 20 + CallbackClient.DefaultCap));
+        await Functions.Eventually.IsSoAsync(() => Task.FromResult(Volatile.Read(ref begun) == 20 + CallbackClient.DefaultCap));
         await SetStoppedAsync(true);
         // The first record detects the stop; the second one follows it.
         foreach (var answered in (int[])[21, 22])
         {
             gate.Release();
-            await WaitUntilAsync(async () => (await rig.CallsAsync(1)).Answered == answered);
+            await Functions.Eventually.IsSoAsync(async () => (await rig.CallsAsync(1)).Answered == answered);
         }
         gate.Release(1_000);
         await running;
@@ -372,11 +372,5 @@ public sealed class CallbackTests
             _clock.Advance(pause);
             await rig.SweepAsync();
         }
-    }
-
-    private static async Task WaitUntilAsync(Func<Task<bool>> holds)
-    {
-        while (!await holds())
-            await Task.Yield();
     }
 }

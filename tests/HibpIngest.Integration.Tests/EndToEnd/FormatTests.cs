@@ -40,21 +40,17 @@ public sealed class FormatTests : CommandTestBase
                 await account.Blobs.UploadAsync(blob, new MemoryStream(make(index * Each)), null, None);
         }
         var json = Folder.Write("Foxit.json", $"[\"{string.Join("\",\"", PipelineRig.Expected(Formats.Length * Each, Each))}\"]");
-        var last = (await RunAsync("drop", json, "--wait", "--json")).Succeeded().Json;
-        Assert.Equal((Each, "Foxit"), (last.GetProperty("accounts").GetInt32(), last.GetProperty("breach").GetString()));
+        var last = await JsonAsync("drop", json, "--wait");
+        Assert.Equal((Each, "Foxit"), (last.Number("accounts"), last.Text("breach")));
 
-        await Probe.AskUntilAsync(Formats.Length + 1, async () =>
-        {
-            var loads = (await RunAsync("status", "--json")).Succeeded().Json.GetProperty("loads");
-            return loads.EnumerateArray().Count(load => load.GetProperty("state").GetString() is "done" or "failed");
-        });
-        var breaches = (await RunAsync("breaches", "--json")).Succeeded().Json.GetProperty("breaches");
+        await Probe.AskUntilAsync(
+            Formats.Length + 1,
+            async () => (await JsonAsync("status")).List("loads").Count(load => load.Text("state") is "done" or "failed"));
         Assert.Equal(
             [("Adobe", 3, 900, true), ("Bold", 2, 600, true), ("Canva", 1, 300, false), ("Drizly", 1, 300, false), ("Evony", 3, 900, true),
                 ("Foxit", 1, 300, false)],
-            breaches.EnumerateArray().Select(breach => (
-                breach.GetProperty("name").GetString()!, breach.GetProperty("loads").GetInt32(), breach.GetProperty("accounts").GetInt32(),
-                breach.GetProperty("accountsAtMost").GetBoolean())));
+            (await JsonAsync("breaches")).List("breaches").Select(breach => (
+                breach.Text("name"), breach.Number("loads"), breach.Number("accounts"), breach.Flag("accountsAtMost"))));
         Assert.Contains("at most 900", (await RunAsync("breaches")).Succeeded().Output, StringComparison.Ordinal);
         var table = await RawTable.ReadAccountsAsync(Variables["HIBP_STORAGE"], "accounts");
         Assert.Equal(PipelineRig.Expected(0, (Formats.Length + 1) * Each).Order(), table.Keys.Order());

@@ -42,6 +42,9 @@ internal static class PipelineSteps
                 i => $"{Encoding.ASCII.GetString(rows.Alias(i))}@{Encoding.ASCII.GetString(rows.Domain(i))}")];
         }
 
+        /// <param name="backup">Null: the database is lost.</param>
+        public Task RestoreOrLoseAsync(string? backup) => backup is null ? rig.LoseDatabaseAsync() : rig.RestoreAsync(backup);
+
         public async Task<long> CountAsync(string table) => (long)(await rig.ExecuteAsync($"SELECT COUNT(*) FROM {table}"))!;
 
         /// <summary>Returns the content of a blob of the journal.</summary>

@@ -225,10 +225,7 @@ public sealed class RestoreCampaignTests(ITestOutputHelper output)
 
         private async Task RestoreAsync(string? backup)
         {
-            if (backup is null)
-                await rig.LoseDatabaseAsync();
-            else
-                await rig.RestoreAsync(backup);
+            await rig.RestoreOrLoseAsync(backup);
             _host = Open();
             try
             {

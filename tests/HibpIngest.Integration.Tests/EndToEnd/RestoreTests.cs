@@ -228,9 +228,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await rig.DropAccountsAsync("Lost.zip", 0, Rows);
         foreach (var isEmpty in (bool[])[false, true])
         {
-            await rig.LoseDatabaseAsync();
-            if (!isEmpty)
-                await rig.RestoreAsync(backup);
+            await rig.RestoreOrLoseAsync(isEmpty ? null : backup);
             var restored = rig.OpenContext();
             if (isEmpty)
                 await RemoveAsync(rig, "Lost");
@@ -261,9 +259,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
         {
             // Alternates between a backup and no database.
             var isEmpty = call % 2 == 0;
-            await rig.LoseDatabaseAsync();
-            if (!isEmpty)
-                await rig.RestoreAsync(backup);
+            await rig.RestoreOrLoseAsync(isEmpty ? null : backup);
             var restored = rig.OpenContext();
             var dying = new HookedPorts((number, _) => number == call ? throw new CrashException() : Task.CompletedTask).Wrap(restored);
             try
@@ -305,9 +301,8 @@ public sealed class RestoreTests(ITestOutputHelper output)
         await rig.Context.Log.WriteAsync(JournalNames.Document(folders[1], 900), "{\"format\":1,"u8.ToArray(), None);
         var original = Encoding.UTF8.GetString(await rig.ReadJournalAsync(folders[2] + JournalNames.Load));
         await rig.Context.Log.DeleteAsync(folders[2] + JournalNames.Load, None);
-        await rig.Context.Log.WriteAsync(
-            folders[2] + JournalNames.Load, Encoding.UTF8.GetBytes(original.Replace("\"hidden\": false,", "", StringComparison.Ordinal)),
-                None);
+        var unflagged = Encoding.UTF8.GetBytes(original.Replace("\"hidden\": false,", "", StringComparison.Ordinal));
+        await rig.Context.Log.WriteAsync(folders[2] + JournalNames.Load, unflagged, None);
         await rig.Context.Log.WriteAsync(
             "0000000077-0123456789abcdef/load.json", await rig.ReadJournalAsync(folders[3] + JournalNames.Load), None);
         await rig.Context.Log.WriteAsync("0000000078-0123456789abcdef/000000000001.alog", "x"u8.ToArray(), None);

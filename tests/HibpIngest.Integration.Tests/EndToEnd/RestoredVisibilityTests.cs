@@ -138,10 +138,7 @@ public sealed class RestoredVisibilityTests
 
     private static async Task<PipelineParts> RestoreAsync(PipelineRig rig, string? backup, params string[] held)
     {
-        if (backup is null)
-            await rig.LoseDatabaseAsync();
-        else
-            await rig.RestoreAsync(backup);
+        await rig.RestoreOrLoseAsync(backup);
         var restored = rig.OpenContext();
         var moved = await restored.ReconcileAsync(empty: backup is null);
         Assert.Empty(moved.Log?.Problems ?? []);

@@ -38,6 +38,7 @@ public sealed class HeartbeatTests
     public async Task Emulator_with_a_full_accept_queue_is_busy_and_a_refusing_one_is_stopped()
     {
         using var listeners = new ThreeListeners();
+        listeners.Listen();
         var emulator = new LocalEmulator("unused", listeners.FirstPort) { AcceptTimeout = TimeSpan.FromSeconds(1) };
         Assert.Equal(EmulatorState.Running, await emulator.FindStateAsync(None));
         using (OneConnectionServer.FillAcceptQueue(listeners.FirstPort + 2))
@@ -54,7 +55,7 @@ public sealed class HeartbeatTests
     public async Task Restarting_emulator_is_waited_for_and_a_stopped_one_is_not()
     {
         using var folder = new TemporaryFolder();
-        using var listeners = new ThreeListeners(listening: false);
+        using var listeners = new ThreeListeners();
         var emulator = new LocalEmulator(folder.Path, listeners.FirstPort);
         var messages = Channel.CreateUnbounded<string>();
         var progress = new ChannelProgress(messages.Writer);
@@ -92,10 +93,7 @@ public sealed class HeartbeatTests
             new Thread(Serve) { IsBackground = true }.Start();
         }
 
-        public string Connection => string.Create(
-            CultureInfo.InvariantCulture,
-            $"DefaultEndpointsProtocol=http;AccountName={StorageAccount.EmulatorAccount};AccountKey={StorageAccount.EmulatorKey};"
-            + $"BlobEndpoint=http://127.0.0.1:{Port}/a;QueueEndpoint=http://127.0.0.1:{Port}/a;TableEndpoint=http://127.0.0.1:{Port}/a;");
+        public string Connection => ConnectionStrings.Of($"http://127.0.0.1:{Port}");
 
         private int Port => ((IPEndPoint)_listener.LocalEndPoint!).Port;
 
@@ -181,36 +179,18 @@ public sealed class HeartbeatTests
     /// <summary>Three consecutive ports, as the emulator has them, that accept nothing and let one connection wait.</summary>
     private sealed class ThreeListeners : IDisposable
     {
-        private readonly Sockets _listeners = [];
+        private readonly List<TcpListener> _listeners;
 
-        public ThreeListeners(bool listening = true)
-        {
-            while (_listeners.Count < 3)
-            {
-                try
-                {
-                    var socket = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-                    _listeners.Add(socket);
-                    socket.Bind(new IPEndPoint(IPAddress.Loopback, _listeners.Count == 1 ? 0 : FirstPort + _listeners.Count - 1));
-                    if (listening)
-                        socket.Listen(4);
-                }
-                catch (SocketException)
-                {
-                    // The next port is in use.
-                    _listeners.Dispose();
-                    _listeners.Clear();
-                }
-            }
-        }
+        public ThreeListeners() =>
+            _listeners = [.. Enumerable.Range(FirstPort, 3).Select(port => new TcpListener(IPAddress.Loopback, port))];
 
-        public void Listen() => _listeners.ForEach(socket => socket.Listen(4));
+        public int FirstPort { get; } = Cli.OperationTests.FreePorts();
 
-        public int FirstPort => ((IPEndPoint)_listeners[0].LocalEndPoint!).Port;
+        public void Listen() => _listeners.ForEach(listener => listener.Start(backlog: 4));
 
         public void Close(int number) => _listeners[number].Dispose();
 
-        public void Dispose() => _listeners.Dispose();
+        public void Dispose() => _listeners.ForEach(listener => listener.Dispose());
     }
 
     /// <summary>Occupies each thread of the pool, and those that it adds, a few per second.</summary>

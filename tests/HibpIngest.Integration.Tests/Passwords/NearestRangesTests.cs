@@ -164,14 +164,9 @@ public sealed class NearestRangesTests : IAsyncLifetime
     {
         using var silent = new TcpListener(IPAddress.Loopback, 0);
         silent.Start();
-        var address = $"http://{silent.LocalEndpoint}";
         await using var web = await WebRig.StartAsync(
             _primary.Connection,
-            passwords: new PasswordOptions
-            {
-                PasswordsNearest = $"AccountName=silent;AccountKey=c2VjcmV0;BlobEndpoint={address}/silent;QueueEndpoint={address}/silent;"
-                    + $"TableEndpoint={address}/silent",
-            });
+            passwords: new PasswordOptions { PasswordsNearest = ConnectionStrings.Of($"http://{silent.LocalEndpoint}") });
         var reply = await web.GetAsync($"/range/{Prefix}");
         Assert.Equal((200, _new.Body(HashMode.Sha1, Prefix)), (reply.Status, reply.Text));
     }

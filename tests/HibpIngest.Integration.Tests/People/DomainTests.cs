@@ -458,10 +458,8 @@ public sealed partial class DomainTests : IAsyncLifetime
         await _rig.Context.Database.PutProofAsync(new DomainProof(DomainProof.HolderOf(due.Subscription), Domain, kind), None);
     }
 
-    private async Task SignInAsync(WebRig web, string email)
-    {
-        await _rig.SubmitAsync(web, "/domains/signin", $"domain={Domain}&email={email}", "Check your mail");
-    }
+    private Task SignInAsync(WebRig web, string email) =>
+        _rig.SubmitAsync(web, "/domains/signin", $"domain={Domain}&email={email}", "Check your mail");
 
     [GeneratedRegex("hibp-verify=dweb_[0-9a-f]{32}", RegexOptions.None, 1000)]
     private static partial Regex Record();

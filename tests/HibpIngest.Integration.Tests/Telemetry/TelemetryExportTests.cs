@@ -82,12 +82,12 @@ public sealed class TelemetryExportTests : IDisposable
         });
         (await host.IngestAsync("Failing.zip", PipelineRig.Zip(("a", PipelineRig.Accounts(0, 450))))).AssertDone();
         (await host.InvokeTimerAsync()).AssertDone();
-        RowsFault.Lose(host.DatabaseFile, load: 1, position: 250);
+        await PipelineRig.ExecuteAsync(host.DatabaseFile, "UPDATE rows SET id = -id WHERE id = (1 << 40) + 250");
         Assert.Equal(5, (await host.PumpAsync())["UpsertSlice"].Failed);
         Assert.Equal(350, (await RawTable.ReadAccountsAsync(host.Storage, "accounts")).Count);
         var failed = (await host.HibpAsync("slices", "Failing", "--failed", "--json")).Succeeded().Json.List("slices");
         Assert.Contains("rows", Assert.Single(failed).Text("error"), StringComparison.Ordinal);
-        RowsFault.PutBack(host.DatabaseFile);
+        await PipelineRig.ExecuteAsync(host.DatabaseFile, "UPDATE rows SET id = -id WHERE id < 0");
         (await host.HibpAsync("requeue", "Failing", "--failed")).Succeeded();
         await host.PumpAsync();
         (await host.InvokeTimerAsync()).AssertDone();
