@@ -333,16 +333,12 @@ public sealed class LayoutsTests(ITestOutputHelper output)
         await context.Get<StoreSetup>().EnsureAsync(None);
     }
 
-    [Theory]
-    [InlineData("1")]
-    [InlineData("")]
-    [InlineData("Wide")]
-    [InlineData("wi-de")]
-    public async Task Layout_name_that_cannot_be_a_table_name_is_refused(string name)
+    [Fact]
+    public async Task Layout_name_that_cannot_be_a_table_name_is_refused()
     {
         await using var rig = await PipelineRig.StartAsync(Small);
-        await Assert.ThrowsAsync<BadInputException>(
-            () => rig.Context.Get<LayoutOperations>().AddAsync(name, [1], Spread, RangesState.On, None));
+        await Assert.AllAsync((string[])["1", "", "Wide", "wi-de"], name => Assert.ThrowsAsync<BadInputException>(
+            () => rig.Context.Get<LayoutOperations>().AddAsync(name, [1], Spread, RangesState.On, None)));
     }
 
     private static Task<StoreLayout> AddAsync(PipelineRig rig, RangesState ranges = RangesState.On) =>

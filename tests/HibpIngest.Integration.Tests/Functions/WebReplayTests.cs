@@ -111,18 +111,14 @@ public sealed class WebReplayTests(ApiHostFixture fixture) : IClassFixture<ApiHo
         }
     }
 
-    /// <summary>Paths outside the recordings, which the host forwards like any other.</summary>
-    [Theory]
-    [InlineData("/healthz", 200)]
-    [InlineData("/readyz", 503)] // nothing is published yet
-    [InlineData("/openapi/v3.json", 200)]
-    [InlineData("/", 404)]
-    public async Task Proxying_host_reaches_routes_outside_the_recordings(string target, int expected) =>
-        Assert.Equal(
-            expected, (await fixture.Host.SendAsync(RecordedRequest.Of(RecordedRequest.Proxying, "path-root") with
-            {
-                Target = target,
-            })).Status);
+    [Fact]
+    public async Task Proxying_host_reaches_routes_outside_the_recordings()
+    {
+        var root = RecordedRequest.Of(RecordedRequest.Proxying, "path-root");
+        // Nothing is published yet, so the API isn't ready.
+        foreach (var (target, expected) in new[] { ("/healthz", 200), ("/readyz", 503), ("/openapi/v3.json", 200), ("/", 404) })
+            Assert.Equal((target, expected), (target, (await fixture.Host.SendAsync(root with { Target = target })).Status));
+    }
 
     /// <summary>Below /api/v3, requests without a client's user agent, as all recorded ones are, return 403.</summary>
     private static int StatusOf(RecordedRequest request)
