@@ -34,7 +34,7 @@ internal sealed class DropCommand : HibpCommand
 
     public DropCommand()
         : base("drop", "Upload a breach to be loaded. If interrupted, run the same command again: it resumes. The pipeline starts once the "
-            + "upload is complete. A description adds to what is known of the breach: only 'hibp breach set' clears a flag.")
+            + "upload is complete.")
     {
         _notify.AcceptOnlyFromAmong("send", "hold");
         Add([_file.AcceptExistingOnly(), _breach, .. _described.All, _notify, _password, _passwordFromInput, _again, _wait]);

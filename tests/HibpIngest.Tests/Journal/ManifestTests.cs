@@ -13,7 +13,10 @@ public sealed class ManifestTests
     {
         var load = RecoveryPlanTests.Document(7) with
         {
-            Blob = "Adobe.zip", ETag = "\"0x8DC1\"", Generation = 1, StartedAt = DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000),
+            Blob = "Adobe.zip",
+            ETag = "\"0x8DC1\"",
+            Generation = 1,
+            StartedAt = DateTimeOffset.FromUnixTimeMilliseconds(1_700_000_000_000),
         };
         var expected = Convert.ToHexStringLower(SHA256.HashData(Encoding.UTF8.GetBytes("Adobe.zip\n\"0x8DC1\"\n1\n1700000000000")))[..16];
         var folder = JournalNames.Folder(load);
