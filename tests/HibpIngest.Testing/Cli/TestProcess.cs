@@ -36,7 +36,6 @@ internal static class TestProcess
     {
         (start.RedirectStandardInput, start.RedirectStandardOutput, start.RedirectStandardError) = (true, true, true);
         using var process = Process.Start(start)!;
-        process.StandardInput.Close(); // a program that asks for something fails
         try
         {
             var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
