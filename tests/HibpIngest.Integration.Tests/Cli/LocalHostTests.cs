@@ -56,9 +56,10 @@ public sealed class LocalHostTests
             .ToList();
         var areDone = Functions.Eventually.IsSoAsync(
             async () => await rig.LoadsAsync() is [{ State: LoadState.Done }, { State: LoadState.Done }]);
-        await Task.WhenAny([areDone, .. hosts]);
+        var first = await Task.WhenAny([areDone, .. hosts]);
         await stop.CancelAsync();
         await Task.WhenAll(hosts).WaitAsync(TestTimeout);
+        Assert.True(first == areDone, "a host has ended");
         await areDone;
 
         var ids = (await rig.Context.Database.ListBreachesAsync(None)).ToDictionary(

@@ -33,9 +33,10 @@ public sealed class BadInputHost : CommandTestBase
         foreach (var (name, result) in drops)
             Drops[name] = await result;
         await others;
-        var failing = Drops.Count + BadInputTests.Uploads.Count(upload => upload.Blob.EndsWith(".zip", StringComparison.Ordinal));
-        Assert.Equal(failing, await Probe.AskUntilAsync(
-            failing, async () => (await JsonAsync("status")).List("loads").Count(load => load.Text("state") == "failed")));
+        var failing = string.Join(' ', Drops.Keys.Select(name => $"{name}.zip").Concat(BadInputTests.Uploads.Select(upload => upload.Blob)
+            .Where(blob => blob.EndsWith(".zip", StringComparison.Ordinal))).Order(StringComparer.Ordinal));
+        Assert.Equal(failing, await Probe.AskUntilAsync(failing, async () => string.Join(' ', (await JsonAsync("status")).List("loads")
+            .Where(load => load.Text("state") == "failed").Select(load => load.Text("blob")).Order(StringComparer.Ordinal))));
     }
 
     public Task<HibpResult> HibpAsync(params string[] arguments) => RunAsync(arguments);

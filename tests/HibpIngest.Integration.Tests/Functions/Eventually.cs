@@ -5,7 +5,7 @@ namespace HibpIngest.Integration.Tests.Functions;
 /// <summary>Polls for effects of another process.</summary>
 internal static class Eventually
 {
-    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan TestTimeout = TimeSpan.FromMinutes(5);
 
     /// <summary>Polls until the condition is true.</summary>
     /// <param name="before">A call that must still be running; if it ends first, it was too fast or failed.</param>

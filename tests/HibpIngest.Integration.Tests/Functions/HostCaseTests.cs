@@ -175,7 +175,7 @@ public sealed class HostCaseTests
         var failed = (await app.HibpAsync("status", "Bad", "--json")).Succeeded().Json.List("loads")[0];
         Assert.Contains("zip", failed.Text("error"), StringComparison.OrdinalIgnoreCase);
 
-        RowsFault.FailFirstAttempts(app.DatabaseFile, Person);
+        await RowsFault.FailFirstAttemptsAsync(app.DatabaseFile, Person);
         await app.Container.UploadBlobAsync("Quiet.zip", new BinaryData(PipelineRig.Zip(("a.csv", Lines(0, 100)))));
         await DoneAsync(app, 2);
         await AssertSentWithoutPeopleAsync(telemetry);

@@ -39,8 +39,8 @@ internal static class TestProcess
         try
         {
             var (output, error) = (process.StandardOutput.ReadToEndAsync(), process.StandardError.ReadToEndAsync());
-            await process.StandardInput.WriteAsync(input);
-            process.StandardInput.Close();
+            await process.StandardInput.WriteAsync(input).WaitAsync(HibpProcess.TestTimeout);
+            process.StandardInput.Close(); // a program that asks for more fails
             await process.WaitForExitAsync().WaitAsync(HibpProcess.TestTimeout);
             return new HibpResult(process.ExitCode, await output, await error);
         }

@@ -17,7 +17,7 @@ internal class PortProxy<T> : DispatchProxy
     /// <param name="before">Called before each call that returns a task.</param>
     /// <param name="after">Called when that task has ended, before its result is returned.</param>
     /// <param name="wrap">Replaces the result of any other call.</param>
-    /// <param name="change">Replaces the result of a call that returns a task with one.</param>
+    /// <param name="change">Replaces the result of a call that returns a task; it gets null if the task has none.</param>
     public static T Create(
         T port, Func<string, Task> before, Action? after = null, Func<object?, object?>? wrap = null,
         Func<string, object?, object?>? change = null) =>
@@ -65,14 +65,14 @@ internal class PortProxy<T> : DispatchProxy
             return Call.MakeGenericMethod(type).Invoke(this, [method, args]);
         }
         _beforeOthers?.Invoke(method.Name, args ?? []);
-        var value = method.Invoke(_port, args);
+        var value = method.Invoke(_port, BindingFlags.DoNotWrapExceptions, null, args, null);
         return _wrap is null ? value : _wrap(value);
     }
 
     private async Task<TResult> CallAsync<TResult>(MethodInfo method, object?[]? args) =>
         (TResult)(await _around(method.Name, args ?? [], async () =>
         {
-            var call = (Task)method.Invoke(_port, args)!;
+            var call = (Task)method.Invoke(_port, BindingFlags.DoNotWrapExceptions, null, args, null)!;
             await call;
             return call is Task<TResult> ended ? (object?)ended.Result : null;
         }))!;

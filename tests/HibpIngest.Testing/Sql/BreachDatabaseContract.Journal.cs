@@ -78,6 +78,8 @@ public abstract partial class BreachDatabaseContract
         Assert.True((await LoadAsync(second.Id)).AwaitsJournal);
         var third = await MatchedAsync(Numbered(2), blob: Blob(etag: "\"0x3\""));
         Assert.Equal([first.Id, second.Id], (await Database.GetJournalEntryAsync(third.Id, None))!.Replaces);
+        var fourth = await MatchedAsync(Numbered(2), blob: Blob(etag: "\"0x4\""));
+        Assert.Equal([first.Id, second.Id, third.Id], (await Database.GetJournalEntryAsync(fourth.Id, None))!.Replaces);
     }
 
     [Fact]
