@@ -117,9 +117,15 @@ public sealed class SliceRun : IStageWork
 
         var inFlight = new TransactionsInFlight(_options.TransactionsInFlight, _stopStarting.Token);
         var running = new RunningCount();
+        var offers = new SharedTransactions.Offer?[transactions];
         var next = 0;
         try
         {
+            for (var i = 0; i < transactions; i++)
+            {
+                if (!IsDone(done, i) && rows.Transaction(i) is var transaction)
+                    offers[i] = _stores.Shared.Add(Work.Slice.Load, PlaceOf(transaction, layouts), transaction);
+            }
             for (; next < transactions; next++)
             {
                 if (IsDone(done, next))
@@ -127,14 +133,18 @@ public sealed class SliceRun : IStageWork
                 await inFlight.EnterAsync();
                 running.Add();
                 var index = next; // the loop's variable changes while the task runs
-                _ = Task.Run(() => TransactAsync(rows, layouts, index, done, inFlight, running), CancellationToken.None);
+                _ = Task.Run(() => TransactAsync(rows, layouts, index, offers[index], done, inFlight, running), CancellationToken.None);
             }
         }
         catch (OperationCanceledException) when (_stopStarting.IsCancellationRequested)
         {
             // Transactions in flight end first.
         }
-        await running.EndAsync();
+        finally
+        {
+            await running.EndAsync();
+            _stores.Shared.Withdraw(offers);
+        }
 
         _cancelInFlight.Token.ThrowIfCancellationRequested();
         _failure?.Throw();
@@ -144,18 +154,24 @@ public sealed class SliceRun : IStageWork
     }
 
     private async Task TransactAsync(
-        SliceBuffers rows, LayoutFacts[] layouts, int index, byte[] done, TransactionsInFlight inFlight, RunningCount running)
+        SliceBuffers rows, LayoutFacts[] layouts, int index, SharedTransactions.Offer? offer, byte[] done, TransactionsInFlight inFlight,
+        RunningCount running)
     {
         try
         {
-            var (layout, isRange, storageAccount, partition, keys, bytes) = rows.Transaction(index);
-            await (isRange
-                ? _stores.Tables.Ranges(new TablePlace(storageAccount, layouts[layout].RangesTable))
-                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token)
-                : _stores.Tables.Accounts(new TablePlace(storageAccount, layouts[layout].AccountsTable))
-                    .UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token));
+            var whole = rows.Transaction(index);
+            var place = PlaceOf(whole, layouts);
+            await (offer is null ? SendAsync(whole) : _stores.Shared.SendAsync(offer, SendAsync, inFlight.StopWaiting));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
+
+            Task SendAsync(SliceTransaction transaction)
+            {
+                var (partition, keys, bytes) = (transaction.Partition, transaction.Rows, transaction.Bytes);
+                return transaction.OfRanges
+                    ? _stores.Tables.Ranges(place).UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token)
+                    : _stores.Tables.Accounts(place).UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token);
+            }
         }
         catch (Exception e)
         {
@@ -166,6 +182,12 @@ public sealed class SliceRun : IStageWork
             inFlight.Leave();
             running.Remove();
         }
+    }
+
+    private static TablePlace PlaceOf(SliceTransaction transaction, LayoutFacts[] layouts)
+    {
+        var facts = layouts[transaction.Layout];
+        return new TablePlace(transaction.StorageAccount, transaction.OfRanges ? facts.RangesTable : facts.AccountsTable);
     }
 
     /// <summary>Records the first failure only: later ones may be its consequence.</summary>

@@ -5,6 +5,8 @@ public sealed class SliceRuns(
     ISlices slices, JournaledRows rows, IStoreTables tables, IOptions<UpsertOptions> options, IOptions<IngestOptions> ingest,
     IOptions<RetryOptions> retry, TimeProvider time)
 {
+    private readonly SharedTransactions _shared = new();
+
     public TimeSpan Lease => options.Value.SliceLease;
 
     /// <returns>Null if there is no such slice, or it may not be written any more.</returns>
@@ -17,9 +19,9 @@ public sealed class SliceRuns(
     }
 
     internal SliceRun Start(SliceClaim claim, CancellationToken cancellationToken) =>
-        new(claim, slices, new SliceStores(rows, tables), options.Value, ingest.Value.PlanLimit, time, cancellationToken);
+        new(claim, slices, new SliceStores(rows, tables, _shared), options.Value, ingest.Value.PlanLimit, time, cancellationToken);
 }
 
 internal sealed record SliceClaim(SliceWork Work, string Owner, int MaxTries);
 
-internal sealed record SliceStores(JournaledRows Rows, IStoreTables Tables);
+internal sealed record SliceStores(JournaledRows Rows, IStoreTables Tables, SharedTransactions Shared);

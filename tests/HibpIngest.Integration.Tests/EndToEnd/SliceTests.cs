@@ -105,6 +105,28 @@ public sealed class SliceTests
     }
 
     [Fact]
+    public async Task Slices_that_run_at_once_write_the_accounts_of_a_domain_together()
+    {
+        await using var rig = await IngestedAsync(OneSlice + (options => options.Ingest.SliceRows = Accounts / 2));
+        var (firstBegan, bothBegan, transactions) = (NewSource(), NewSource(), 0);
+        var stage = Upserts(rig, () =>
+        {
+            (Interlocked.Increment(ref transactions) == 1 ? firstBegan : bothBegan).TrySetResult();
+            return bothBegan.Task;
+        }).Get<UpsertSlice>();
+        var slices = await rig.SlicesAsync(1);
+        var first = stage.RunAsync(slices[0]);
+        await firstBegan.Task.WaitAsync(TestTimeout);
+        await Task.WhenAll(first, stage.RunAsync(slices[1])).WaitAsync(TestTimeout);
+
+        // One for each domain, and one more for the domain that was being written before the second slice began.
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Select(account => account.Split('@')[1]).Distinct().Count() + 1, transactions);
+        Assert.All(await rig.SlicesAsync(1), slice => Assert.Equal(SliceState.Done, slice.State));
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
+    }
+
+    [Fact]
     public void Transactions_of_one_domain_and_of_each_table_are_spread_evenly()
     {
         var rows = SliceBuffers.Rent(10_000);
@@ -217,7 +239,7 @@ public sealed class SliceTests
     /// <summary>Returns a table that always throttles, and a task that ends when it is first called.</summary>
     private static (IAccountTable Table, Task Entered) Waiting(PipelineRig rig)
     {
-        var entered = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        var entered = NewSource();
         var table = PortProxy<IAccountTable>.Create(rig.Context.Table, async (_, arguments) =>
         {
             entered.TrySetResult();
@@ -227,4 +249,6 @@ public sealed class SliceTests
         });
         return (table, entered.Task);
     }
+
+    private static TaskCompletionSource NewSource() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 }
