@@ -26,15 +26,14 @@ internal sealed class SharedTransactions
     }
 
     /// <summary>
-    /// Sends an offered transaction together with others, or waits until another slice has sent it. If that slice fails or is stopped,
-    /// sends it by itself: each slice ends by its own errors only.
+    /// Sends an offered transaction together with others, or waits until another slice has sent it. If that one fails or is stopped, sends
+    /// the offered rows by themselves, as if the joint transaction is refused, since it may be for a row of another slice.
     /// </summary>
-    public async Task SendAsync(Offer offer, Func<SliceTransaction, Task> send, CancellationToken stopWaiting)
+    public async Task SendAsync(Offer offer, Func<SliceTransaction, Task> send, TransactionsInFlight inFlight)
     {
         if (Take(offer) is not var (joint, others))
         {
-            await offer.Sent.Task.WaitAsync(stopWaiting).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-            if (!offer.Sent.Task.IsCompletedSuccessfully)
+            if (!await IsSentAsync(offer.Sent!.Task, inFlight))
                 await send(offer.Transaction);
             return;
         }
@@ -46,16 +45,16 @@ internal sealed class SharedTransactions
         }
         catch (StoreRefusedException) when (others.Count > 0)
         {
-            // Perhaps for a row of another slice.
+            // Sent once more below.
         }
         finally
         {
             foreach (var other in others)
             {
                 if (sent)
-                    other.Sent.SetResult();
+                    other.Sent!.SetResult();
                 else
-                    other.Sent.SetCanceled(CancellationToken.None);
+                    other.Sent!.SetCanceled(CancellationToken.None);
             }
         }
         if (!sent)
@@ -68,10 +67,20 @@ internal sealed class SharedTransactions
         {
             foreach (var offer in offers)
             {
-                if (offer is { IsTaken: false })
+                if (offer is { IsOffered: true })
                     Remove(offer);
             }
         }
+    }
+
+    // The sender may be waiting for a busy partition, so this steps aside as it does.
+    private static async Task<bool> IsSentAsync(Task sent, TransactionsInFlight inFlight)
+    {
+        var aside = !sent.IsCompleted && inFlight.TryStepAside();
+        await sent.WaitAsync(inFlight.StopWaiting).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        if (aside)
+            inFlight.ComeBack();
+        return sent.IsCompletedSuccessfully;
     }
 
     /// <returns>Null if another slice has taken it.</returns>
@@ -79,22 +88,27 @@ internal sealed class SharedTransactions
     {
         lock (_lock)
         {
-            if (offer.IsTaken)
+            if (offer.Sent is not null)
                 return null;
             Remove(offer);
             if (!_offers.TryGetValue(offer.Key, out var waiting))
                 return (offer.Transaction, []);
             var joint = new JointRows(offer.Transaction);
             var others = waiting.Where(other => joint.TryAdd(other.Transaction)).ToList();
-            others.ForEach(Remove);
             // The rows are copied, since the buffers of the other slices may be returned before the transaction is sent.
-            return (joint.ToTransaction(), others);
+            var transaction = joint.ToTransaction();
+            foreach (var other in others)
+            {
+                other.Sent = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+                Remove(other);
+            }
+            return (transaction, others);
         }
     }
 
     private void Remove(Offer offer)
     {
-        offer.IsTaken = true;
+        offer.IsOffered = false;
         var offers = _offers[offer.Key];
         offers.Remove(offer);
         if (offers.Count == 0)
@@ -109,9 +123,10 @@ internal sealed class SharedTransactions
 
         public SliceTransaction Transaction => transaction;
 
-        public TaskCompletionSource Sent { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        public bool IsOffered { get; set; } = true;
 
-        public bool IsTaken { get; set; }
+        /// <summary>Ends when the slice that took it has sent it, or is cancelled if that fails. Null if no other has taken it.</summary>
+        public TaskCompletionSource? Sent { get; set; }
     }
 
     private sealed class JointRows(SliceTransaction first)

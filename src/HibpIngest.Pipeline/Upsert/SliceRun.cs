@@ -161,7 +161,7 @@ public sealed class SliceRun : IStageWork
         {
             var whole = rows.Transaction(index);
             var place = PlaceOf(whole, layouts);
-            await (offer is null ? SendAsync(whole) : _stores.Shared.SendAsync(offer, SendAsync, inFlight.StopWaiting));
+            await (offer is null ? SendAsync(whole) : _stores.Shared.SendAsync(offer, SendAsync, inFlight));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
 

@@ -127,6 +127,27 @@ public sealed class SliceTests
     }
 
     [Fact]
+    public async Task Rows_that_a_stopped_slice_has_not_written_are_written_by_no_other()
+    {
+        await using var rig = await IngestedAsync(OneSlice + (options => options.Ingest.SliceRows = Accounts / 2));
+        var (transactions, allowed) = (0, 2);
+        var stage = Upserts(rig, () => ++transactions > allowed ? throw new UnavailableException("busy") : Task.CompletedTask)
+            .Get<UpsertSlice>();
+        var slices = await rig.SlicesAsync(1);
+        await Assert.ThrowsAsync<UnavailableException>(() => stage.RunAsync(slices[0]));
+        allowed = int.MaxValue;
+        await stage.RunAsync(slices[1]);
+
+        // The second slice may use the buffers of the first: rows taken from them would be wrong accounts.
+        var table = (await rig.TableAsync()).Keys.ToHashSet();
+        Assert.Subset(PipelineRig.Expected(0, Accounts).ToHashSet(), table);
+        Assert.InRange(table.Count, (Accounts / 2) + 1, Accounts - 1);
+        await stage.RunAsync(slices[0]);
+        Assert.Equal(PipelineRig.Expected(0, Accounts).Order(), (await rig.TableAsync()).Keys.Order());
+        Assert.Equal(await rig.ExpectedRangesAsync(), await rig.RangesAsync());
+    }
+
+    [Fact]
     public void Transactions_of_one_domain_and_of_each_table_are_spread_evenly()
     {
         var rows = SliceBuffers.Rent(10_000);

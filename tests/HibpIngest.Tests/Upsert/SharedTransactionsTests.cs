@@ -23,7 +23,7 @@ public sealed class SharedTransactionsTests
                 others.AddRange([SendAsync(second), SendAsync(third)]);
                 return RecordAsync(rows, response.Task);
             },
-            CancellationToken.None);
+            InFlight());
         Assert.DoesNotContain(others, other => other.IsCompleted);
         response.SetResult();
         await Task.WhenAll([sending, .. others]);
@@ -63,13 +63,27 @@ public sealed class SharedTransactionsTests
     }
 
     [Fact]
+    public async Task A_slice_that_waits_for_another_may_send_other_transactions()
+    {
+        var (first, second) = (Offer("alice"), Offer("bob"));
+        var (response, inFlight) = (new TaskCompletionSource(), InFlight());
+        var sending = _shared.SendAsync(first, _ => response.Task, InFlight());
+        await inFlight.EnterAsync();
+        var waiting = _shared.SendAsync(second, rows => RecordAsync(rows), inFlight);
+        Assert.True(inFlight.EnterAsync().IsCompleted);
+        response.SetResult();
+        await Task.WhenAll(sending, waiting);
+        Assert.False(inFlight.EnterAsync().IsCompleted); // it has come back
+    }
+
+    [Fact]
     public async Task A_refused_row_fails_only_its_slice()
     {
         var (good, bad) = (Offer("alice"), Offer("mallory"));
         Task Refusing(SliceTransaction rows) =>
             Text(rows).Contains("mallory", StringComparison.Ordinal) ? throw new StoreRefusedException("refused") : RecordAsync(rows);
-        await _shared.SendAsync(good, Refusing, CancellationToken.None);
-        await Assert.ThrowsAsync<StoreRefusedException>(() => _shared.SendAsync(bad, Refusing, CancellationToken.None));
+        await _shared.SendAsync(good, Refusing, InFlight());
+        await Assert.ThrowsAsync<StoreRefusedException>(() => _shared.SendAsync(bad, Refusing, InFlight()));
         Assert.Equal(["alice"], _sent);
     }
 
@@ -81,8 +95,8 @@ public sealed class SharedTransactionsTests
         var (first, second) = (Offer("alice"), Offer("bob"));
         using var stop = new CancellationTokenSource();
         var sending = _shared.SendAsync(
-            first, _ => Task.Delay(Timeout.Infinite, sender ? stop.Token : CancellationToken.None), CancellationToken.None);
-        var waiting = _shared.SendAsync(second, rows => RecordAsync(rows), sender ? CancellationToken.None : stop.Token);
+            first, _ => Task.Delay(Timeout.Infinite, sender ? stop.Token : CancellationToken.None), InFlight());
+        var waiting = _shared.SendAsync(second, rows => RecordAsync(rows), InFlight(sender ? CancellationToken.None : stop.Token));
         Assert.False(waiting.IsCompleted);
         await stop.CancelAsync();
         await waiting;
@@ -107,7 +121,9 @@ public sealed class SharedTransactionsTests
             new SliceTransaction(0, false, 1, Encoding.ASCII.GetBytes(partition), rows.ToArray(), bytes.ToArray()));
     }
 
-    private Task SendAsync(SharedTransactions.Offer? offer) => _shared.SendAsync(offer!, rows => RecordAsync(rows), CancellationToken.None);
+    private Task SendAsync(SharedTransactions.Offer? offer) => _shared.SendAsync(offer!, rows => RecordAsync(rows), InFlight());
+
+    private static TransactionsInFlight InFlight(CancellationToken stopWaiting = default) => new(1, stopWaiting);
 
     private async Task RecordAsync(SliceTransaction rows, Task? response = null)
     {
