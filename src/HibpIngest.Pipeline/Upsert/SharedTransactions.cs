@@ -65,11 +65,8 @@ internal sealed class SharedTransactions
     {
         lock (_lock)
         {
-            foreach (var offer in offers)
-            {
-                if (offer is { IsOffered: true })
-                    Remove(offer);
-            }
+            foreach (var offer in offers.OfType<Offer>())
+                Remove(offer);
         }
     }
 
@@ -93,10 +90,12 @@ internal sealed class SharedTransactions
             Remove(offer);
             if (!_offers.TryGetValue(offer.Key, out var waiting))
                 return (offer.Transaction, []);
-            var joint = new JointRows(offer.Transaction);
-            var others = waiting.Where(other => joint.TryAdd(other.Transaction)).ToList();
             // The rows are copied, since the buffers of the other slices may be returned before the transaction is sent.
-            var transaction = joint.ToTransaction();
+            var joint = new JointRows();
+            if (!joint.TryAdd(offer.Transaction))
+                return (offer.Transaction, []);
+            var others = waiting.Where(other => joint.TryAdd(other.Transaction)).ToList();
+            var transaction = joint.ToTransaction(offer.Transaction);
             foreach (var other in others)
             {
                 other.Sent = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -108,10 +107,7 @@ internal sealed class SharedTransactions
 
     private void Remove(Offer offer)
     {
-        offer.IsOffered = false;
-        var offers = _offers[offer.Key];
-        offers.Remove(offer);
-        if (offers.Count == 0)
+        if (_offers.TryGetValue(offer.Key, out var offers) && offers.Remove(offer) && offers.Count == 0)
             _offers.Remove(offer.Key);
     }
 
@@ -123,61 +119,39 @@ internal sealed class SharedTransactions
 
         public SliceTransaction Transaction => transaction;
 
-        public bool IsOffered { get; set; } = true;
-
         /// <summary>Ends when the slice that took it has sent it, or is cancelled if that fails. Null if no other has taken it.</summary>
         public TaskCompletionSource? Sent { get; set; }
     }
 
-    private sealed class JointRows(SliceTransaction first)
+    private sealed class JointRows
     {
-        private readonly List<SliceTransaction> _parts = [first];
-        private HashSet<int>? _hashes;
-        private int _count = first.Rows.Length;
+        private readonly List<Range> _rows = [];
+        private readonly List<byte> _bytes = [];
+        private readonly HashSet<int> _hashes = [];
 
         /// <summary>
         /// Returns false if there is no room, or if a row may be there already, as past the dedupe cap: no transaction may have it twice.
         /// </summary>
         public bool TryAdd(SliceTransaction part)
         {
-            if (_count + part.Rows.Length > IAccountTable.MaxTransactionEntities)
+            var bytes = part.Bytes.Span;
+            if (_rows.Count + part.Rows.Length > IAccountTable.MaxTransactionEntities)
                 return false;
-            if (_hashes is null)
-                AddHashes(_hashes = [], first);
-            if (!AddHashes(_hashes, part))
-                return false;
-            _parts.Add(part);
-            _count += part.Rows.Length;
-            return true;
-        }
-
-        public SliceTransaction ToTransaction()
-        {
-            if (_parts.Count == 1)
-                return first;
-            var (rows, bytes) = (new List<Range>(_count), new List<byte>());
-            foreach (var part in _parts)
-            {
-                foreach (var row in part.Rows.Span)
-                {
-                    var start = bytes.Count;
-                    bytes.AddRange(part.Bytes.Span[row]);
-                    rows.Add(start..bytes.Count);
-                }
-            }
-            return first with { Rows = rows.ToArray(), Bytes = bytes.ToArray() };
-        }
-
-        private static bool AddHashes(HashSet<int> hashes, SliceTransaction part)
-        {
             foreach (var row in part.Rows.Span)
             {
                 var hash = new HashCode();
-                hash.AddBytes(part.Bytes.Span[row]);
-                if (!hashes.Add(hash.ToHashCode()))
+                hash.AddBytes(bytes[row]);
+                if (!_hashes.Add(hash.ToHashCode()))
                     return false;
+            }
+            foreach (var row in part.Rows.Span)
+            {
+                _rows.Add(_bytes.Count..(_bytes.Count + bytes[row].Length));
+                _bytes.AddRange(bytes[row]);
             }
             return true;
         }
+
+        public SliceTransaction ToTransaction(SliceTransaction first) => first with { Rows = _rows.ToArray(), Bytes = _bytes.ToArray() };
     }
 }

@@ -159,14 +159,13 @@ public sealed class SliceRun : IStageWork
     {
         try
         {
-            var whole = rows.Transaction(index);
-            var place = PlaceOf(whole, layouts);
-            await (offer is null ? SendAsync(whole) : _stores.Shared.SendAsync(offer, SendAsync, inFlight));
+            await (offer is null ? SendAsync(rows.Transaction(index)) : _stores.Shared.SendAsync(offer, SendAsync, inFlight));
             lock (_lock)
                 done[index / 8] |= (byte)(1 << (index % 8));
 
             Task SendAsync(SliceTransaction transaction)
             {
+                var place = PlaceOf(transaction, layouts);
                 var (partition, keys, bytes) = (transaction.Partition, transaction.Rows, transaction.Bytes);
                 return transaction.OfRanges
                     ? _stores.Tables.Ranges(place).UpsertAsync(partition, keys, bytes, Work.Mark, inFlight, _cancelInFlight.Token)
