@@ -18,7 +18,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     /// <summary>
     /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was suspended.
     /// </summary>
-    /// <exception cref="UnavailableException">It could not be read yet, or does not exist.</exception>
+    /// <exception cref="HibpException">It could not be read yet, or does not exist.</exception>
     public async ValueTask<T> GetAsync(CancellationToken cancellationToken)
     {
         if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _readAt)) < StaleAfter)
@@ -40,7 +40,7 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
                 }
                 catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
                 {
-                    // Any error may have passed by the next read. Expected errors were logged; others surface in the next caller's read.
+                    // The error was logged, and may have passed by the next read.
                 }
             }
             while (await timer.WaitForNextTickAsync(cancellationToken));
@@ -100,9 +100,9 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
         {
             OnReadFailed("the store doesn't respond");
         }
-        catch (HibpException e)
+        catch (Exception e) when (e is not OperationCanceledException)
         {
-            OnReadFailed(e.Message);
+            OnReadFailed(UnexpectedError.Reason(e));
             if (_value is null)
                 throw;
         }

@@ -87,6 +87,24 @@ public sealed class CatalogueReaderTests
     }
 
     [Fact]
+    public async Task The_last_catalogue_is_returned_after_an_unexpected_error_which_is_logged_by_its_type()
+    {
+        var log = new CollectingLogger();
+        var reader = new CatalogueReader(_blobs, _clock, log.For<CatalogueReader>());
+        _blobs.Publish("Alpha");
+        var read = await reader.GetAsync(None);
+        _blobs.Gate = Task.FromException(new InvalidOperationException("private"));
+        for (var i = 0; i < 2; i++)
+        {
+            _clock.Advance(HiddenWithin);
+            Assert.Same(read, await reader.GetAsync(None));
+        }
+        var (_, line) = Assert.Single(log.Lines, line => line.Event == EventIds.CatalogueReaderDown);
+        Assert.Contains(nameof(InvalidOperationException), line, StringComparison.Ordinal);
+        Assert.DoesNotContain("private", line, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task The_last_catalogue_is_returned_if_blobs_never_respond()
     {
         _blobs.Publish("Alpha");
