@@ -48,11 +48,11 @@ public static class DiskFolder
             return;
         var folder = Open(path, 0);
         if (folder < 0)
-            throw new IOException("a folder can't be opened", Marshal.GetLastPInvokeError());
+            throw new IOException($"folder '{path}' can't be opened", Marshal.GetLastPInvokeError());
         try
         {
             if (Flush(folder) != 0)
-                throw new IOException("a folder can't be written to the disk", Marshal.GetLastPInvokeError());
+                throw new IOException($"folder '{path}' can't be written to the disk", Marshal.GetLastPInvokeError());
         }
         finally
         {

@@ -4,7 +4,7 @@ namespace HibpIngest.Delivery;
 
 public static class DeliveryServices
 {
-    /// <summary>Adds the DNS.</summary>
+    /// <summary>Adds <see cref="IDomainRecords"/>, read by DNS.</summary>
     /// <param name="server">HIBP_DNS. Null for the servers of this machine.</param>
     public static IServiceCollection AddHibpDns(this IServiceCollection services, string? server) =>
         services.AddSingleton<IDomainRecords>(_ => new DomainRecords(server));

@@ -129,15 +129,15 @@ public abstract partial class SqlBreachDatabase
             """, [.. range, BigInt("@limit", count), FromNow("@until", order.Lease)]);
         var claimed = await session.ListAsync(
             $"{NotificationColumns} AND n.state = 'open' AND n.claim_owner = @owner ORDER BY n.number", ReadNotification, range);
-        // Notifications whose claim has expired since count as held: their message is redelivered.
-        var othersHeld = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
-        return new NotificationClaims(claimed, othersHeld) { StartsIn = startsIn, HasMore = claimable > count };
+        // A claim that has expired since counts, too: its message is redelivered.
+        var othersClaimed = await session.AnyAsync($"SELECT 1 FROM dbo.notifications WHERE {OpenInRange} AND claim_owner <> @owner", range);
+        return new NotificationClaims(claimed, othersClaimed) { StartsIn = startsIn, HasMore = claimable > count };
     }, cancellationToken);
 
     public Task<NotificationOutcome> CompleteNotificationAsync(
         long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken) =>
-        // The mail was sent: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit response is
-        // checked.
+        // The mail was sent or refused: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit
+        // response is checked.
         EndAsync(
             notification, "state = @state, error = @error, completed_at = @now, not_before = NULL", cancellationToken,
             refusal is null ? "0" : refusal.IsUnknown ? "unknown_count + 1" : null,

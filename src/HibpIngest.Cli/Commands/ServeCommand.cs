@@ -51,8 +51,8 @@ internal sealed class ServeOptions
     public IReadOnlyList<Option> All => [_urls, _open, _certificate];
 
     /// <summary>
-    /// Sets the base address of links to the first listening address if HIBP_WEB_URL is not set; otherwise warns if it is a loopback
-    /// address that no listener has. Must be called before the settings are used.
+    /// Warns if HIBP_WEB_URL, or its default, is a loopback address that no listener has. If it isn't set, the base address of links is
+    /// the first listening address then. Must be called before the settings are used.
     /// </summary>
     public void ResolveWebUrl(CommandSession session)
     {

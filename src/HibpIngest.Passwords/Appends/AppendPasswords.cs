@@ -127,7 +127,7 @@ public sealed partial class AppendPasswords(
             ?? throw new RangeMissingException(new ReleaseKey(served, null));
     }
 
-    /// <summary>Opens a release and marks it: a mode that joins it concurrently is seen here or sees the mark.</summary>
+    /// <summary>Opens a release and sets its Appended: a mode that is added concurrently is seen here, or sees it set.</summary>
     private async Task<OpenRelease> OpenAsync(ReleaseKey key, CancellationToken cancellationToken)
     {
         while (true)

@@ -48,7 +48,7 @@ public sealed partial class CallClients(
         await database.SetCallErrorAsync(work.LoadId, reason, fails, CancellationToken.None);
         LogFailed(
             work.LoadId.Value, slice, error is HibpException ? reason : UnexpectedError.Describe(error),
-            fails ? "to retry, run: hibp callbacks retry" : "retrying");
+            fails ? "to retry, run: hibp callbacks retry" : "it is retried automatically");
         return false;
     }
 

@@ -250,7 +250,7 @@ public sealed partial class DeliverCallbacks(
 
     [LoggerMessage(
         EventIds.DeliverCallbacksGone, LogLevel.Warning,
-        "client {Client}: paused because it responded 410; to resume, run: hibp clients resume")]
+        "client {Client}: paused because it responded 410; to resume, run: hibp clients resume NAME ('hibp clients list' shows its name)")]
     private partial void LogGone(int client);
 
     [LoggerMessage(EventIds.DeliverCallbacksLost, LogLevel.Information, "client {Client}: lease lost to another worker")]

@@ -4,7 +4,7 @@ using Polly.Retry;
 
 namespace HibpIngest.Pipeline.Layouts;
 
-/// <summary>Applies to a layout what changed while it was written by something that doesn't know it: retired marks, and opt-outs.</summary>
+/// <summary>Applies to a layout what others that don't know it changed while it was being written: retired marks, and opt-outs.</summary>
 public sealed class LayoutChanges(ILoads loads, IDatabaseState database, IStoreTables tables, OptOutOperations optOuts)
 {
     internal Task ApplyOptOutsAsync(StoreLayout layout, CancellationToken cancellationToken) =>

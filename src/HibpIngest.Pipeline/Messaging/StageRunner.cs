@@ -51,7 +51,7 @@ public sealed partial class StageRunner(
             work = await stage.ClaimAsync(message, cancellationToken);
             if (work is null)
                 return;
-            // Which load a fresh zip is, is known from here on.
+            // The load of a zip that was just dropped is known only now.
             span ??= LoadTrace.Start(message.Span, work.LoadId, await trace.FindAsync(work.LoadId, message.Traceparent, cancellationToken));
             span?.SetTag(TelemetryNames.Tags.Breach, work.Breach);
             // A message that was deferred because a store was unavailable may not have been able to return its attempt.
@@ -135,7 +135,7 @@ public sealed partial class StageRunner(
         await messages.SendAsync(message with { Deferrals = message.Deferrals + (throttled ? 0 : 1) }, delay, CancellationToken.None);
     }
 
-    /// <summary>Runs a follow-up of an error that is reported itself, or that the next call meets again.</summary>
+    /// <summary>Runs a follow-up of an error and ignores that a store is unavailable: the caller reports the error.</summary>
     internal static async Task IgnoreUnavailableAsync(Func<Task> action)
     {
         try
@@ -144,7 +144,6 @@ public sealed partial class StageRunner(
         }
         catch (UnavailableException)
         {
-            // The error is reported by the caller, or the next call fails with it: see the summary.
         }
     }
 

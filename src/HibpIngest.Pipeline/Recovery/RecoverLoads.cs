@@ -40,7 +40,7 @@ public sealed partial class RecoverLoads(
         RecoveryPlan plan, IReadOnlyList<int> fullLayouts, IProgress<(int Done, int All)>? progress,
         Func<CancellationToken, Task> beforePublishing, CancellationToken cancellationToken)
     {
-        // This comes first: nothing else keeps the files of loads that the database doesn't know from being loaded again.
+        // This comes first: otherwise the files of loads that the database doesn't know would be loaded again.
         foreach (var blob in plan.RemovedBlobs())
             await register.AddRemovedAsync(blob, cancellationToken);
 
@@ -209,13 +209,13 @@ public sealed partial class RecoverLoads(
         {
             var all = (await loads.ListLoadsAsync(breach, cancellationToken)).ToList();
             // A removal that began before the backup continues with its own loads.
-            var counting = all.Exists(load => load.Removing) ? []
+            var current = all.Exists(load => load.Removing) ? []
                 : all.Where(load => !removed.Contains(load.Id) && run.Counts(load.Id)).Select(load => load.Id).ToList();
-            if (counting.Count > 0)
+            if (current.Count > 0)
             {
                 throw new NotPossibleException(
-                    $"load {removed[0]} was removed, but load {counting[0]} of the same breach was not: assign it to another breach (hibp "
-                    + $"breach assign {counting[0]} NAME)");
+                    $"load {removed[0]} was removed, but load {current[0]} of the same breach was not: assign it to another breach (hibp "
+                    + $"breach assign {current[0]} NAME)");
             }
             // A load that was open at the backup is removed too: no process works on it any more.
             foreach (var load in all.Where(load => removed.Contains(load.Id)))

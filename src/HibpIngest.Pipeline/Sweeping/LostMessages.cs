@@ -84,6 +84,6 @@ public sealed partial class LostMessages(
     [LoggerMessage(EventIds.SweepResent, LogLevel.Warning, "load {Load}: lost {Stage} message sent again")]
     private partial void LogResent(long load, string stage);
 
-    [LoggerMessage(EventIds.SweepSlicesResent, LogLevel.Warning, "slices: {Slices} lost messages sent again")]
+    [LoggerMessage(EventIds.SweepSlicesResent, LogLevel.Warning, "{Slices} lost messages of slices sent again")]
     private partial void LogSlicesResent(int slices);
 }

@@ -27,7 +27,7 @@ internal sealed class SharedTransactions
 
     /// <summary>
     /// Sends an offered transaction together with others, or waits until another slice has sent it. If that one fails or is stopped, sends
-    /// the offered rows by themselves, as if the joint transaction is refused, since it may be for a row of another slice.
+    /// the offered rows by themselves. So does the sender if the joint transaction is refused: another slice's row may be the reason.
     /// </summary>
     public async Task SendAsync(Offer offer, Func<SliceTransaction, Task> send, TransactionsInFlight inFlight)
     {

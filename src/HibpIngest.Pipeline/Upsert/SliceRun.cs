@@ -61,7 +61,7 @@ public sealed class SliceRun : IStageWork
     // 0 (not counted) for a failed slice: it is redelivered only after an operator has requeued it.
     public int Attempts => Work.Slice.State == SliceState.Failed ? 0 : Work.Slice.Attempts;
 
-    /// <summary>The completed transactions. Null before any is known: the recorded progress stays.</summary>
+    /// <summary>The completed transactions. Null until the rows are grouped: the recorded progress stays.</summary>
     public SliceProgress? Progress
     {
         get

@@ -27,7 +27,7 @@ internal static class SqliteErrors
             case raw.SQLITE_BUSY or raw.SQLITE_LOCKED or raw.SQLITE_PROTOCOL:
                 return new UnavailableException($"database '{file}' is locked by another process: {reason}");
             case raw.SQLITE_CANTOPEN or raw.SQLITE_NOMEM:
-                return new UnavailableException($"database '{file}' can't be used just now: {reason}");
+                return new UnavailableException($"database '{file}' can't be opened: {reason}; check its folder and its permissions");
             case raw.SQLITE_READONLY or raw.SQLITE_PERM or raw.SQLITE_AUTH:
                 return new StoreRefusedException(
                     $"database '{file}' can't be written: {reason}; give this user write permission on the file and its folder");

@@ -4,7 +4,9 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace HibpIngest.Testing;
 
-/// <summary>Ends TLS for clients with a fixed server name, and forwards to a server over plain HTTP. Other names get a 403.</summary>
+/// <summary>
+/// An HTTP CONNECT proxy for one host name, for which it terminates TLS and forwards to a server over plain HTTP. Other names get a 403.
+/// </summary>
 internal sealed class TlsProxy : IAsyncDisposable
 {
     private readonly X509Certificate2 _certificate;
@@ -24,7 +26,7 @@ internal sealed class TlsProxy : IAsyncDisposable
 
     public Uri Address => new($"http://127.0.0.1:{_listener.Port}");
 
-    /// <summary>The number of connections forwarded.</summary>
+    /// <summary>Number of CONNECT requests, refused ones included.</summary>
     public int Tunnels => Volatile.Read(ref _tunnels);
 
     public async ValueTask DisposeAsync()

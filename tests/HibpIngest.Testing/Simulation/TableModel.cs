@@ -15,7 +15,7 @@ internal sealed record TableLimits
 
     public TimeSpan Latency { get; init; } = TimeSpan.FromMilliseconds(5);
 
-    /// <summary>How much longer it takes for each of its entities.</summary>
+    /// <summary>Additional latency of a transaction for each of its entities.</summary>
     public TimeSpan EntityLatency { get; init; }
 
     public TimeSpan RefusalLatency { get; init; }

@@ -3,7 +3,7 @@ namespace HibpIngest.Testing;
 public abstract partial class BreachDatabaseContract
 {
     [Fact]
-    public async Task Empty_database_refuses_calls_naming_the_schema_until_concurrent_upgrades_which_all_succeed()
+    public async Task Empty_database_refuses_calls_until_upgraded_and_concurrent_upgrades_succeed()
     {
         for (var round = 0; round < 3; round++)
         {

@@ -49,7 +49,7 @@ public sealed class SharedTransactionsTests
     }
 
     [Fact]
-    public async Task Rows_that_do_not_fit_and_a_row_of_both_are_left_to_their_slice()
+    public async Task Rows_that_do_not_fit_or_are_there_already_are_sent_by_a_later_transaction()
     {
         var full = Enumerable.Range(0, IAccountTable.MaxTransactionEntities).Select(i => $"user{i}").ToArray();
         Assert.Null(Offer(full));

@@ -4,7 +4,8 @@ using HibpIngest.Archives;
 namespace HibpIngest.Passwords.Import.Drops;
 
 /// <summary>
-/// Accepts a dropped file: finds where its groups begin, records that as a plan and sends a message for each group. The idempotency key is
+/// Accepts a dropped file: finds where its groups begin (runs of hash prefixes, up to 256), records that as a plan and
+/// sends a message for each group. The idempotency key is
 /// the file's name with its ETag. A file that is not a sorted list is refused with the reason, and stays where it is.
 /// </summary>
 public sealed partial class PlanImport(
@@ -181,6 +182,6 @@ public sealed partial class PlanImport(
 
     [LoggerMessage(
         EventIds.PlanImportPlanned, LogLevel.Information,
-        "'{File}': import into release {Release} planned ({Bytes} bytes, {Mode}, {Groups} parts)")]
+        "'{File}': import into release {Release} planned ({Bytes} bytes, {Mode}, {Groups} groups)")]
     private partial void LogPlanned(string file, long bytes, string release, string mode, int groups);
 }
