@@ -138,14 +138,14 @@ public abstract partial class SqlBreachDatabase
         long notification, string owner, MailRefusal? refusal, CancellationToken cancellationToken) =>
         // The mail was sent or refused: if this is not recorded, it is sent again. The long timeout applies therefore, and a lost commit
         // response is checked.
-        EndAsync(
+        RecordOutcomeAsync(
             notification, "state = @state, error = @error, completed_at = @now, not_before = NULL", cancellationToken,
             refusal is null ? "0" : refusal.IsUnknown ? "unknown_count + 1" : null,
             Owner(owner), VarChar("@state", refusal is null ? "sent" : "failed", StateLength), Line("@error", refusal?.Error));
 
     public Task<NotificationOutcome> DeferNotificationAsync(
         long notification, string owner, string error, TimeSpan delay, TimeSpan giveUpAfter, CancellationToken cancellationToken) =>
-        EndAsync(notification, """
+        RecordOutcomeAsync(notification, """
             state = CASE WHEN deferred_since <= @givenUp THEN 'failed' ELSE state END,
                 completed_at = CASE WHEN deferred_since <= @givenUp THEN @now END,
                 not_before = CASE WHEN deferred_since <= @givenUp THEN NULL ELSE @until END,
@@ -153,7 +153,7 @@ public abstract partial class SqlBreachDatabase
             """, cancellationToken, unknown: null, Owner(owner), Line("@error", error), FromNow("@until", delay),
             FromNow("@givenUp", -giveUpAfter));
 
-    public Task ReleaseNotificationsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken) =>
+    public Task ReleaseClaimsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken) =>
         WriteAsync($"""
             UPDATE dbo.notifications SET claim_owner = NULL, claim_expires_at = NULL, attempts = 0
             WHERE {OpenInRange} AND claim_owner = @owner
@@ -199,7 +199,7 @@ public abstract partial class SqlBreachDatabase
         WHERE l.id = @load AND l.state = 'notifying' AND b.hidden = 0
         """, OfLoad(load));
 
-    private Task<NotificationOutcome> EndAsync(
+    private Task<NotificationOutcome> RecordOutcomeAsync(
         long notification, string set, CancellationToken cancellationToken, string? unknown, params Parameter[] parameters) =>
         WriteWithCommitCheckAsync(async (session, inDoubt) =>
         {

@@ -291,7 +291,7 @@ public sealed partial class SqlServerBreachDatabaseTests
         Assert.True(await app.ReleaseLoadNotificationsAsync(load.Id, None));
         Assert.Equal(2, (await app.ListNotificationsAsync(load.Id, 1, 10, None)).Count);
         var (claimed, _) = await app.ClaimNotificationsAsync(load.Id, 1, 10, Me, Lease, None);
-        await app.ReleaseNotificationsAsync(load.Id, 2, 2, Me, None);
+        await app.ReleaseClaimsAsync(load.Id, 2, 2, Me, None);
         foreach (var notification in claimed)
             Assert.True((await app.CompleteNotificationAsync(notification.Id, Me, null, None)).Recorded);
         Assert.True(await app.TryFinishLoadAsync(load.Id, None));

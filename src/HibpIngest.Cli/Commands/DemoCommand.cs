@@ -53,7 +53,7 @@ internal sealed class DemoCommand : HibpCommand
             ("hibp demo --database \"Server=...;Database=...\"", "on a database server, in a new database"));
     }
 
-    protected override bool IsPipeline => true;
+    protected override bool IsHost => true;
 
     protected override async Task RunAsync(CommandSession session, CancellationToken cancellationToken)
     {

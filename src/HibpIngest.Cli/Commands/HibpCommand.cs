@@ -12,7 +12,7 @@ internal abstract class HibpCommand : Command
             var screen = new Screen(parsed.GetValue(CommonOptions.Json), CommandEnvironment.Of(parsed));
             try
             {
-                using var session = new CommandSession(parsed, screen, IsPipeline);
+                using var session = new CommandSession(parsed, screen, IsHost);
                 await RunAsync(session, cancellationToken);
                 return ExitCode;
             }
@@ -26,8 +26,8 @@ internal abstract class HibpCommand : Command
 
     public IReadOnlyList<(string Line, string Purpose)> Examples { get; private set; } = [];
 
-    /// <summary>True if the command does the pipeline's work, so that its telemetry is exported as the environment configures it.</summary>
-    protected virtual bool IsPipeline => false;
+    /// <summary>True if the command is a host: its telemetry is exported as the environment configures it.</summary>
+    protected virtual bool IsHost => false;
 
     protected int ExitCode { get; set; }
 

@@ -77,7 +77,7 @@ internal sealed class RunCommand : HibpCommand
             ("hibp run --verbose", "with a detailed log"));
     }
 
-    protected override bool IsPipeline => true;
+    protected override bool IsHost => true;
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         HostAsync(

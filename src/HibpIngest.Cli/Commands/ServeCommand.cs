@@ -24,7 +24,7 @@ internal sealed class ServeCommand : HibpCommand
             ("hibp serve --urls https://0.0.0.0:443 --certificate api.pem", "with TLS and HTTP/2"));
     }
 
-    protected override bool IsPipeline => true;
+    protected override bool IsHost => true;
 
     protected override Task RunAsync(CommandSession session, CancellationToken cancellationToken) =>
         RunCommand.HostAsync(session, HostRoles.Web, _serve, listen: null, accounts: null, cancellationToken);

@@ -68,7 +68,7 @@ public interface INotifications
     /// <summary>
     /// Releases this owner's claims and uncounts their attempts: an owner that can still release them was not crashed by them.
     /// </summary>
-    Task ReleaseNotificationsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken);
+    Task ReleaseClaimsAsync(LoadId load, int first, int last, string owner, CancellationToken cancellationToken);
 
     /// <summary>Changes notifying to done if no notification is open (deferred ones are open), in a statement of its own.</summary>
     /// <returns>True for the one caller that changed the state.</returns>

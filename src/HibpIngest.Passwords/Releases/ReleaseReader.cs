@@ -4,8 +4,6 @@ namespace HibpIngest.Passwords.Releases;
 
 internal static class ReleaseReader
 {
-    private const string Subject = "the passwords' container";
-
     public static async Task<(CurrentRelease? Current, string? ETag)> ReadCurrentAsync(
         IPasswordBlobs blobs, CancellationToken cancellationToken)
     {
@@ -20,7 +18,8 @@ internal static class ReleaseReader
         var blob = await blobs.ReadAsync(PasswordNames.Release(name), null, cancellationToken);
         return blob is null ? (null, null) : (Parse(
             blob.Bytes, PasswordJson.Default.PasswordRelease,
-            release => release.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId, Subject), blob.ETag);
+            release => release.Version is PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId,
+            PasswordNames.Release(name)), blob.ETag);
     }
 
     /// <returns>Null if the release doesn't exist, or has no parts: it is being imported or deleted.</returns>
@@ -32,7 +31,7 @@ internal static class ReleaseReader
         blobs.WriteAsync(PasswordNames.Release(release.Name), release, PasswordJson.Default.PasswordRelease, replaces, cancellationToken);
 
     public static CurrentRelease ParseCurrent(ReadOnlyMemory<byte> bytes) =>
-        Parse(bytes, PasswordJson.Default.CurrentRelease, current => current.Version == PasswordRelease.DocumentVersion, Subject);
+        Parse(bytes, PasswordJson.Default.CurrentRelease, it => it.Version == PasswordRelease.DocumentVersion, PasswordNames.Current);
 
     public static async Task<IRangeSource> OpenAsync(
         PasswordStores stores, ReleaseKey release, ReleasePart part, CancellationToken cancellationToken)
@@ -50,7 +49,8 @@ internal static class ReleaseReader
     public static async Task<ReadOnlyMemory<byte>> ReadListAsync(
         IPasswordBlobs blobs, string name, ReleasePart part, CancellationToken cancellationToken) =>
         await blobs.ReadAsync(name, null, cancellationToken) is { } blob && blob.ETag == part.ETag
-            ? blob.Bytes : throw new StoreMismatchException($"{name} is missing, or is not the version that its release lists");
+            ? blob.Bytes
+            : throw new StoreMismatchException($"{name} is missing, or not the version that its release lists: import the release again");
 
     /// <exception cref="StoreMismatchException">The document is malformed, or of an unknown version.</exception>
     public static T Parse<T>(ReadOnlyMemory<byte> bytes, JsonTypeInfo<T> type, Func<T, bool> isKnown, string subject)
@@ -64,7 +64,7 @@ internal static class ReleaseReader
         {
             // Reported below.
         }
-        throw new StoreMismatchException($"a document of {subject} can't be read: it is damaged, or a newer or another program wrote it");
+        throw new StoreMismatchException($"passwords: {subject} can't be read: it is damaged, or a newer or another program wrote it");
     }
 
     /// <inheritdoc cref="IPasswordBlobs.WriteAsync"/>

@@ -97,7 +97,7 @@ public sealed partial class SendNotifications(
     {
         if (work.Rest is not var (first, last))
             return;
-        await database.ReleaseNotificationsAsync(work.Load.Id, first, last, work.Order.Owner, CancellationToken.None);
+        await database.ReleaseClaimsAsync(work.Load.Id, first, last, work.Order.Owner, CancellationToken.None);
         work.Settled = last;
     }
 

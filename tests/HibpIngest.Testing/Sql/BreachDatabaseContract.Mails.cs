@@ -346,7 +346,7 @@ public abstract partial class BreachDatabaseContract
             Time.Advance(Lease);
         }
         await Database.ClaimNotificationsAsync(load.Id, 1, 1, Me, Lease, None);
-        await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
+        await Database.ReleaseClaimsAsync(load.Id, 1, 2, Me, None);
         Assert.Equal([1, 4], (await ClaimedAsync(load.Id, 1, 2, Other)).Select(one => one.Attempts));
         await Database.FailLoadAsync(load.Id, "a fault", None);
         await Database.ResumeLoadAsync(load.Id, None);

@@ -239,7 +239,7 @@ public abstract partial class BreachDatabaseContract
         Assert.Equal([2, 3], await ClaimAsync(Me, 2, 3, othersHeld: false));
         Time.Advance(Lease / 2);
         Assert.Equal([1], await ClaimAsync(Other, 1, 3, othersHeld: true));
-        await Database.ReleaseNotificationsAsync(load.Id, 1, 2, Me, None);
+        await Database.ReleaseClaimsAsync(load.Id, 1, 2, Me, None);
         Assert.Equal([1, 2], await ClaimAsync(Other, 1, 3, othersHeld: true));
         Time.Advance(Lease / 2);
         Assert.Equal([1, 2, 3], await ClaimAsync(Other, 1, 3, othersHeld: false));

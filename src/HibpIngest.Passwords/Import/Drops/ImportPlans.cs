@@ -140,7 +140,7 @@ public sealed class ImportPlans(IPasswordBlobs blobs)
     private static T Parse<T>(PasswordBlob blob, JsonTypeInfo<T> type) => ReleaseReader.Parse(
         blob.Bytes, type,
         document => document is not ImportPlan { Version: not (PasswordRelease.DocumentVersion or PasswordRelease.VersionWithId) },
-        "the import of passwords");
+        "a document of an import");
 
     private async Task<bool> WriteAsync(ImportPlan plan, string? replaces, CancellationToken cancellationToken) =>
         await blobs.WriteAsync(
