@@ -41,9 +41,22 @@ public sealed class TransactionsInFlight(int max, CancellationToken stopWaiting)
             Free();
     }
 
-    /// <summary>Frees the slot for the duration of a wait. If true, <see cref="ComeBack"/> must follow.</summary>
-    /// <returns>False if too many wait already: the caller keeps its slot.</returns>
-    public bool TryStepAside()
+    /// <summary>Frees the slot until a wait ends, unless too many wait already.</summary>
+    public async Task StepAsideAsync(Task wait)
+    {
+        var aside = TryStepAside();
+        try
+        {
+            await wait;
+        }
+        finally
+        {
+            if (aside)
+                ComeBack();
+        }
+    }
+
+    private bool TryStepAside()
     {
         lock (_lock)
         {
@@ -55,10 +68,8 @@ public sealed class TransactionsInFlight(int max, CancellationToken stopWaiting)
         }
     }
 
-    /// <summary>
-    /// Takes a slot at once after a wait, even beyond the limit: otherwise the partition's turn that was waited for would be lost.
-    /// </summary>
-    public void ComeBack()
+    // Takes a slot at once, even beyond the limit: otherwise the partition's turn that was waited for would be lost.
+    private void ComeBack()
     {
         lock (_lock)
         {

@@ -73,10 +73,8 @@ internal sealed class SharedTransactions
     // The sender may be waiting for a busy partition, so this steps aside as it does.
     private static async Task<bool> IsSentAsync(Task sent, TransactionsInFlight inFlight)
     {
-        var aside = !sent.IsCompleted && inFlight.TryStepAside();
-        await sent.WaitAsync(inFlight.StopWaiting).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-        if (aside)
-            inFlight.ComeBack();
+        if (!sent.IsCompleted)
+            await inFlight.StepAsideAsync(sent.WaitAsync(inFlight.StopWaiting)).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         return sent.IsCompletedSuccessfully;
     }
 

@@ -120,16 +120,7 @@ internal sealed class WriteThrottle(TimeProvider time, int? maxInFlight = null) 
         var turn = lane.EnterAsync(cost, first: again, inFlight.StopWaiting);
         if (turn.IsCompletedSuccessfully)
             return false;
-        var aside = inFlight.TryStepAside();
-        try
-        {
-            await turn;
-        }
-        finally
-        {
-            if (aside)
-                inFlight.ComeBack();
-        }
+        await inFlight.StepAsideAsync(turn);
         return true;
     }
 
