@@ -96,13 +96,9 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
                 OnUp(_value);
             _down = false;
         }
-        catch (OperationCanceledException) when (limit.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
+        catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
         {
-            OnReadFailed("the store doesn't respond");
-        }
-        catch (Exception e) when (e is not OperationCanceledException)
-        {
-            OnReadFailed(UnexpectedError.Reason(e));
+            OnReadFailed(e is OperationCanceledException ? "the store doesn't respond" : UnexpectedError.Reason(e));
             if (_value is null)
                 throw;
         }
