@@ -106,7 +106,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
     {
         await using var connection = new SqliteConnection($"Data Source={File("hibp.db")};Pooling=False;Default Timeout=1");
         await connection.OpenAsync();
-        while (true)
+        for (var tries = 1; ; tries++)
         {
             await host.SignalAsync("STOP");
             try
@@ -114,7 +114,7 @@ public sealed class RebuildCampaignTests(ITestOutputHelper output) : Campaign(ou
                 await (await connection.BeginTransactionAsync()).DisposeAsync();
                 return;
             }
-            catch (SqliteException e) when (e.SqliteErrorCode == SQLitePCL.raw.SQLITE_BUSY)
+            catch (SqliteException e) when (e.SqliteErrorCode == SQLitePCL.raw.SQLITE_BUSY && tries < 60)
             {
                 await host.SignalAsync("CONT");
             }
