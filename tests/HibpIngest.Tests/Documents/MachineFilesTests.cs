@@ -40,7 +40,7 @@ public sealed class MachineFilesTests
     [Fact]
     public void Compose_passes_every_documented_setting()
     {
-        // Set by the file itself for the containers, or of the emulator, which is an image.
+        // Not passed on: the file sets them itself, or they are the emulator's, which is an image.
         string[] excluded = ["HIBP_STORAGE", "HIBP_DATABASE", "HIBP_HOME", "HIBP_EMULATOR_DIR", "HIBP_EMULATOR_PORT"];
         const string Name = "(HIBP|OTEL|APPLICATIONINSIGHTS)_";
         var documented = Patterns.Find(DocumentFiles.Read("docs/settings.md"), @$"^\| {Name}[^|]+\|")

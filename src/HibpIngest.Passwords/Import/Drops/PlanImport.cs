@@ -4,9 +4,9 @@ using HibpIngest.Archives;
 namespace HibpIngest.Passwords.Import.Drops;
 
 /// <summary>
-/// Accepts a dropped file: finds where its groups begin (runs of hash prefixes, up to 256), records that as a plan and
-/// sends a message for each group. The idempotency key is
-/// the file's name with its ETag. A file that is not a sorted list is refused with the reason, and stays where it is.
+/// Accepts a dropped file: finds where its groups begin (runs of hash prefixes, up to 256), records that as a plan and sends a message for
+/// each group. The idempotency key is the file's name with its ETag. A file that is not a sorted list is refused with the reason, and stays
+/// where it is.
 /// </summary>
 public sealed partial class PlanImport(
     IPasswordDrops drops, ImportPlans plans, PasswordReleases releases, ImportMessages messages, CompleteImport complete,
