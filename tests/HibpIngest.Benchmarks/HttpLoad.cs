@@ -80,11 +80,11 @@ internal sealed partial record HttpLoad(long Ok, long Errors, double Seconds, do
 
     private static long Number(Match match, string group) => long.Parse(match.Groups[group].Value);
 
-    [GeneratedRegex(@"^requests: .* (?<failed>\d+) failed, ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+    [GeneratedRegex(@"^requests: .* (?<failed>\d+) failed, ", RegexOptions.ExplicitCapture | RegexOptions.Multiline, 60_000)]
     private static partial Regex Counts();
 
     [GeneratedRegex(
         @"^status codes: (?<ok>\d+) 2xx, \d+ 3xx, (?<client>\d+) 4xx, (?<server>\d+) 5xx",
-        RegexOptions.ExplicitCapture | RegexOptions.Multiline, 1000)]
+        RegexOptions.ExplicitCapture | RegexOptions.Multiline, 60_000)]
     private static partial Regex Statuses();
 }

@@ -44,6 +44,6 @@ internal static partial class DocumentFiles
     public static string Prose(string document) =>
         string.Join('\n', Lines(document).Where(line => line.Snippet is null).Select(line => line.Line));
 
-    [GeneratedRegex(@"\s+", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"\s+", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex Blanks();
 }

@@ -153,13 +153,13 @@ public sealed partial class OperationTests : CommandTestBase
 
     [GeneratedRegex(
         @"load 1 of Big: [0-9]+ slices? (is|are) leased by a host with missed heartbeats \(.*\); the lease expires at [0-9:]{8}",
-        RegexOptions.ExplicitCapture, 1000)]
+        RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex HeldLine();
 
-    [GeneratedRegex(@"load 1, breach-mail: .*; next try [0-9:]{8}", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"load 1, breach-mail: .*; next try [0-9:]{8}", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex MailLine();
 
-    [GeneratedRegex(@"the storage emulator runs \(pid (?<pid>[0-9]+)\)", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"the storage emulator runs \(pid (?<pid>[0-9]+)\)", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex EmulatorLine();
 
     /// <summary>Returns the first of three consecutive free ports.</summary>

@@ -136,6 +136,6 @@ public sealed partial class PageTests(SiteFixture site) : IClassFixture<SiteFixt
     private static string HashOf(string address) => Convert.ToHexString(
         System.Security.Cryptography.SHA1.HashData(System.Text.Encoding.ASCII.GetBytes(address)));
 
-    [GeneratedRegex("\"(?<address>/assets/[^\"]+)\"", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex("\"(?<address>/assets/[^\"]+)\"", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex AssetAddress();
 }

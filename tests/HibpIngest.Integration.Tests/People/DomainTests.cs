@@ -461,7 +461,7 @@ public sealed partial class DomainTests : IAsyncLifetime
     private Task SignInAsync(WebRig web, string email) =>
         _rig.SubmitAsync(web, "/domains/signin", $"domain={Domain}&email={email}", "Check your mail");
 
-    [GeneratedRegex("hibp-verify=dweb_[0-9a-f]{32}", RegexOptions.None, 1000)]
+    [GeneratedRegex("hibp-verify=dweb_[0-9a-f]{32}", RegexOptions.None, 60_000)]
     private static partial Regex Record();
 
     private PersonCommand Command(string key, string domain) =>

@@ -62,6 +62,6 @@ public sealed partial class MetricsEndpointTests
 
     [GeneratedRegex(
         """^(?<name>[a-zA-Z_:][\w:]*)(\{(?<labels>([a-zA-Z_]\w*="(\\.|[^"\\])*",?)*)\})? (?<value>[\d.eE+-]+|NaN|[+-]Inf)( \d+)?\r?$""",
-        RegexOptions.ExplicitCapture, 1000)]
+        RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex Sample();
 }

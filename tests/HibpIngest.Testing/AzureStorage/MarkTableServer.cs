@@ -230,9 +230,9 @@ internal sealed partial class MarkTableServer : LocalServer
         .Where(property => property.Name[0] == 'b' && property.Value.ValueKind == JsonValueKind.True)
         .Select(property => int.Parse(property.Name.AsSpan(1), CultureInfo.InvariantCulture)).Single();
 
-    [GeneratedRegex(@"/(?<table>accounts|ranges)\(PartitionKey='(?<partition>[^']+)',RowKey='(?<row>[^']+)'\)$", RegexOptions.None, 1_000)]
+    [GeneratedRegex(@"/(?<table>accounts|ranges)\(PartitionKey='(?<partition>[^']+)',RowKey='(?<row>[^']+)'\)$", RegexOptions.None, 60_000)]
     private static partial Regex EntityPath();
 
-    [GeneratedRegex("^PartitionKey eq '(?<partition>[^']+)'", RegexOptions.None, 1_000)]
+    [GeneratedRegex("^PartitionKey eq '(?<partition>[^']+)'", RegexOptions.None, 60_000)]
     private static partial Regex PartitionFilter();
 }

@@ -133,6 +133,6 @@ internal sealed partial class PeopleRig : IAsyncDisposable
         await Pipeline.DisposeAsync();
     }
 
-    [GeneratedRegex(@"(?<=https://api\.example)/[\w/]+\?t=[\w-]+", RegexOptions.None, 1000)]
+    [GeneratedRegex(@"(?<=https://api\.example)/[\w/]+\?t=[\w-]+", RegexOptions.None, 60_000)]
     private static partial Regex Link();
 }

@@ -49,6 +49,6 @@ internal sealed partial record RecordedRequest(
             int.Parse(match.Groups["length"].Value, CultureInfo.InvariantCulture), match.Groups["begin"].Value[^1]);
     }
 
-    [GeneratedRegex(@"^(?<begin>.*)\.\.\. \((?<length>\d+) characters\)$", RegexOptions.ExplicitCapture, 1000)]
+    [GeneratedRegex(@"^(?<begin>.*)\.\.\. \((?<length>\d+) characters\)$", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex Shortened();
 }

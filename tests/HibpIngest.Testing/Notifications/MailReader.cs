@@ -81,6 +81,6 @@ internal static partial class MailReader
         return found.Count == 1 ? found[0].Value : throw new InvalidDataException($"{found.Count} headers {name}");
     }
 
-    [GeneratedRegex(@"=\?[^?\s]+\?[Bb]\?[^?\s]*\?=", RegexOptions.None, 1000)]
+    [GeneratedRegex(@"=\?[^?\s]+\?[Bb]\?[^?\s]*\?=", RegexOptions.None, 60_000)]
     private static partial Regex Base64Word();
 }

@@ -29,9 +29,9 @@ internal static partial class AddressSearch
         return Convert.TryFromBase64String(word, bytes, out var length) ? Encoding.Latin1.GetString(bytes, 0, length) : null;
     }
 
-    [GeneratedRegex("\\\\u(?<code>[0-9a-fA-F]{4})", RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 10_000)]
+    [GeneratedRegex("\\\\u(?<code>[0-9a-fA-F]{4})", RegexOptions.ExplicitCapture, matchTimeoutMilliseconds: 60_000)]
     private static partial Regex Escape();
 
-    [GeneratedRegex("[A-Za-z0-9+/]{12,}={0,2}", RegexOptions.None, matchTimeoutMilliseconds: 10_000)]
+    [GeneratedRegex("[A-Za-z0-9+/]{12,}={0,2}", RegexOptions.None, matchTimeoutMilliseconds: 60_000)]
     private static partial Regex Base64();
 }

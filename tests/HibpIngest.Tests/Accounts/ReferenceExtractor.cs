@@ -76,6 +76,6 @@ internal static partial class ReferenceExtractor
     /// <summary>Ends with the domain, or with the @ if the domain is too short or there is no alias. An escape isn't in an alias.</summary>
     [GeneratedRegex(
         @"(?>((?<=\\)[trn])?)((?<alias>[A-Za-z0-9.+_-]+)@(?<domain>[A-Za-z0-9.-]{3,})"
-        + "|(?<alias>[A-Za-z0-9.+_-]*)@(?=(?<domain>[A-Za-z0-9.-]*)))", RegexOptions.ExplicitCapture, 10_000)]
+        + "|(?<alias>[A-Za-z0-9.+_-]*)@(?=(?<domain>[A-Za-z0-9.-]*)))", RegexOptions.ExplicitCapture, 60_000)]
     private static partial Regex Candidate();
 }

@@ -27,6 +27,6 @@ public sealed partial class LanguageTests
     [GeneratedRegex(
         @"\b(?:anew|whoever|mends?|mending|puts? off|takes? on where|has it in hand|gone on with|goes on where|go on where"
         + @"|broken off|gives? no sign|half there|comes again|is another than|a word to anybody|what becomes of)\b",
-        RegexOptions.ExplicitCapture | RegexOptions.IgnoreCase, 1000)]
+        RegexOptions.ExplicitCapture | RegexOptions.IgnoreCase, 60_000)]
     private static partial Regex Dialect();
 }
