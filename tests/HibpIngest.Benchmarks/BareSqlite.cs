@@ -11,6 +11,12 @@ internal static class BareSqlite
         return database;
     }
 
+    public static void Execute(string file, string sql)
+    {
+        using var database = Open(file);
+        Check(raw.sqlite3_exec(database, sql));
+    }
+
     public static void Check(int code)
     {
         if (code != raw.SQLITE_OK)

@@ -10,60 +10,45 @@ namespace HibpIngest.Benchmarks;
 /// </summary>
 internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int people, int domains, int range)
 {
+    /// <summary>SQL by which a database forgets that its load was matched.</summary>
+    public const string Reset = "DELETE FROM notifications; DELETE FROM load_domains; UPDATE loads SET matched_position = 0";
+
     private const int ImportAtOnce = 10_000;
 
-    /// <param name="readsOf">Returns how many of the load's rows and of the subscribers the server has read so far by
-    /// its own count; null if it has no count.</param>
-    /// <returns>True if it read no more than the load once, the subscribers once for each range, and the subscriber
-    /// of each notification written.</returns>
-    public async Task<bool> RunAsync(Func<Task<long?>> readsOf)
+    private LoadId _load;
+
+    /// <summary>Measures the match beside its ceiling.</summary>
+    public async Task MeasureAsync(Pairs pairs, Func<Task<TimeSpan>> ceiling, Func<Task> reset)
     {
         await ImportAsync();
-        var load = await PreparedLoad.StartMatchingAsync(database, rows);
-        var before = await readsOf();
-        var matched = await MatchAsync(load);
-        var read = await readsOf() - before;
-        var written = (await database.GetLoadAsync(load, CancellationToken.None))!.Notifications.Open;
-        var began = Stopwatch.GetTimestamp();
-        while (await database.FinishMatchingAsync(load, new MatchEnd(null, Hold: true), CancellationToken.None) == LoadState.Matching)
+        _load = await PreparedLoad.StartMatchingAsync(database, rows);
+        await pairs.MeasureAsync("match", "row", async () => (rows, await ceiling()), async () =>
         {
-            // The next step.
-        }
-        var finished = Stopwatch.GetElapsedTime(began);
-        var readAtLast = await readsOf() - before - read;
+            await reset();
+            return (rows, await MatchAsync());
+        });
+        await reset();
+    }
 
-        var found = (await database.GetLoadAsync(load, CancellationToken.None))!;
-        Console.WriteLine($"{rows:N0} rows, {people:N0} individual and {domains:N0} domain subscribers: matched in "
-            + $"{matched.TotalSeconds:F1} s, finished in {finished.TotalSeconds:F1} s more, {found.Notifications.Open:N0} notifications");
-        if (read is not { } count)
+    /// <summary>Matches once more, after <see cref="MeasureAsync"/>.</summary>
+    /// <param name="readsOf">How many of the load's rows and of the subscribers the server has read by its count; null: it has none.</param>
+    /// <returns>True if it read no more than the load once, the subscribers in each range, and that of each notification written.</returns>
+    public async Task<bool> CountAsync(Func<Task<long?>> readsOf)
+    {
+        var before = await readsOf();
+        await MatchAsync();
+        if (await readsOf() - before is not { } count)
             return true;
-        // Each range is one statement that reads its rows and the subscribers once; for the foreign key, the server
-        // looks up the subscriber of each notification written.
+        var written = (await database.GetLoadAsync(_load, CancellationToken.None))!.Notifications.Open;
         var ranges = ((rows - 1) / range) + 1;
         var allowed = rows + ((long)ranges * (people + domains)) + written;
         Console.WriteLine($"rows read by the server's own count: {count:N0}; {rows:N0} of the load, {people + domains:N0} subscribers in "
-            + $"each of {ranges:N0} ranges and {written:N0} looked up for notifications are {allowed:N0}; then at the finish "
-            + $"{readAtLast:N0}");
+            + $"each of {ranges:N0} ranges and {written:N0} looked up by the foreign key of notifications are {allowed:N0}");
         return count <= allowed;
     }
 
-    /// <summary>Measures matching in a SQLite file beside reading the same rows and nothing else.</summary>
-    public async Task MeasureAsync(string file, Pairs pairs)
-    {
-        await ImportAsync();
-        var load = await PreparedLoad.StartMatchingAsync(database, rows);
-        await pairs.MeasureAsync("match", "row", () => Task.FromResult(((double)rows, Scan(file))), async () =>
-        {
-            using (var again = Open(file))
-            {
-                Check(raw.sqlite3_exec(
-                    again, "DELETE FROM notifications; DELETE FROM load_domains; UPDATE loads SET matched_position = 0"));
-            }
-            return (rows, await MatchAsync(load));
-        });
-    }
-
-    private static TimeSpan Scan(string file)
+    /// <summary>Only reads the rows of a SQLite file.</summary>
+    public static TimeSpan Scan(string file)
     {
         using var database = Open(file);
         Check(raw.sqlite3_prepare_v2(database, "SELECT domain, alias FROM rows", out var row));
@@ -77,16 +62,14 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
         }
     }
 
-    private async Task<TimeSpan> MatchAsync(LoadId load)
+    private async Task<TimeSpan> MatchAsync()
     {
         var began = Stopwatch.GetTimestamp();
         for (var after = 0L; after < rows; after += range)
         {
-            if (!await database.MatchRowsAsync(load, after, Math.Min(after + range, rows), TimeSpan.FromSeconds(30),
-                CancellationToken.None))
+            var upTo = Math.Min(after + range, rows);
+            if (!await database.MatchRowsAsync(_load, after, upTo, TimeSpan.FromSeconds(30), CancellationToken.None))
                 throw new InvalidOperationException("a range was not matched");
-            Console.Error.WriteLine(
-                $"match {Math.Min(after + range, rows):N0}/{rows:N0}: {Stopwatch.GetElapsedTime(began).TotalSeconds:F1} s");
         }
         return Stopwatch.GetElapsedTime(began);
     }

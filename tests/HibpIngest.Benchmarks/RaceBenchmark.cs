@@ -94,12 +94,8 @@ internal sealed class RaceBenchmark(string folder, int accounts, int rounds)
         return results;
     }
 
-    private static string Name(int contender) => contender switch
-    {
-        Published => "published",
-        1 => "ours",
-        _ => $"ours, {contender} partitions",
-    };
+    private static string Name(int contender) =>
+        contender == Published ? "published" : contender == 1 ? "ours" : $"ours, {contender} partitions";
 
     /// <param name="contender"><see cref="Published"/>, or ours with this number of partitions of the largest domain.</param>
     private async Task<Run> RunAsync(int contender, string[] zips, TableLimits? limits)

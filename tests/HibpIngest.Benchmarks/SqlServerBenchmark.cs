@@ -41,7 +41,25 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         }
     }
 
-    private static Task ExecuteAsync(string connection, string sql) => ScalarAsync(connection, sql);
+    /// <summary>Joins the rows of each range with the subscribers in a plain statement, and only counts the matches.</summary>
+    public static async Task<TimeSpan> JoinAsync(string connection, int rows, int range)
+    {
+        var began = Stopwatch.GetTimestamp();
+        for (var after = 0L; after < rows; after += range)
+        {
+            await ExecuteAsync(connection, $"""
+                SELECT COUNT_BIG(*) FROM (
+                    SELECT a.id, d.domain, COUNT_BIG(*) AS accounts FROM dbo.rows r
+                    LEFT JOIN dbo.subscribers a ON a.match_domain = r.domain AND a.match_alias = r.alias
+                    LEFT JOIN (SELECT DISTINCT match_domain AS domain FROM dbo.subscribers WHERE match_alias IS NULL) d
+                        ON d.domain = r.domain
+                    WHERE r.position > (SELECT {after}) AND r.position <= (SELECT {after + range})
+                        AND (a.id IS NOT NULL OR d.domain IS NOT NULL)
+                    GROUP BY a.id, d.domain) matches
+                """);
+        }
+        return Stopwatch.GetElapsedTime(began);
+    }
 
     /// <summary>
     /// Returns how many rows of loads and subscribers the server has read since the database was created, by scan or
@@ -50,7 +68,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
     /// </summary>
     public static async Task<long?> RowsReadAsync(string connection)
     {
-        if (await ScalarAsync(connection, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is not string)
+        if (await ExecuteAsync(connection, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128))") is not string)
             return null;
         var schema = $"{new SqlConnectionStringBuilder(connection).InitialCatalog}_dbo";
         // A session reports its counts when it ends, with a delay.
@@ -58,7 +76,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         for (long before = -1; ;)
         {
             await Task.Delay(TimeSpan.FromSeconds(2));
-            var read = Convert.ToInt64(await ScalarAsync(
+            var read = Convert.ToInt64(await ExecuteAsync(
                 connection,
                 "SELECT SUM(CAST(COALESCE(seq_tup_read, 0) + COALESCE(idx_tup_fetch, 0) AS bigint)) FROM "
                 + $"pg_catalog.pg_stat_all_tables WHERE schemaname IN ('{schema}', 'dbo') AND relname IN ('rows', 'subscribers')"));
@@ -68,7 +86,7 @@ internal sealed class SqlServerBenchmark(IReadOnlyList<AccountBatch> batches, st
         }
     }
 
-    private static async Task<object?> ScalarAsync(string connection, string sql)
+    public static async Task<object?> ExecuteAsync(string connection, string sql)
     {
         await using var opened = new SqlConnection(connection);
         await opened.OpenAsync();

@@ -9,10 +9,8 @@ public sealed partial class SqlServerBreachDatabase
     // statistics histogram, so the optimizer would plan for one row: therefore the join order is forced (the hashed inputs are on the
     // left). "(SELECT @after)" hides the value from the optimizer of servers that ignore hints; SQL Server itself sees through it.
     private const string MatchSql = """
-        CREATE TABLE #matches (subscriber bigint NULL, domain varchar(255) COLLATE Latin1_General_100_BIN2 NULL, accounts bigint NOT NULL);
-
-        INSERT INTO #matches (subscriber, domain, accounts)
-        SELECT a.id, d.match_domain, COUNT_BIG(*)
+        SELECT a.id AS subscriber, d.match_domain AS domain, COUNT_BIG(*) AS accounts
+        INTO #matches
         FROM (SELECT DISTINCT match_domain FROM dbo.subscribers WHERE match_alias IS NULL AND id <= @lastSubscriber) d
         RIGHT JOIN (
             (SELECT id, match_domain, match_alias FROM dbo.subscribers WHERE match_alias IS NOT NULL AND id <= @lastSubscriber) a
@@ -58,10 +56,8 @@ public sealed partial class SqlServerBreachDatabase
 
     // Any cheap hash that spreads accounts over the parts will do, if equal accounts get the same part (1369 = 37 * 37).
     private const string CountPartSql = $"""
-        CREATE TABLE #exact (domain varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL, accounts bigint NOT NULL);
-
-        INSERT INTO #exact (domain, accounts)
-        SELECT a.domain, COUNT_BIG(*)
+        SELECT a.domain, COUNT_BIG(*) AS accounts
+        INTO #exact
         FROM (
             SELECT DISTINCT domain, alias FROM dbo.rows
             WHERE load_id = @load
