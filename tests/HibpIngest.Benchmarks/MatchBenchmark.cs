@@ -31,7 +31,7 @@ internal sealed class MatchBenchmark(IBreachDatabase database, int rows, int peo
     }
 
     /// <summary>Matches once more, after <see cref="MeasureAsync"/>.</summary>
-    /// <param name="readsOf">How many of the load's rows and of the subscribers the server has read by its count; null: it has none.</param>
+    /// <param name="readsOf">How many of the load's rows and of the subscribers the server has read by its count; null without one.</param>
     /// <returns>True if it read no more than the load once, the subscribers in each range, and that of each notification written.</returns>
     public async Task<bool> CountAsync(Func<Task<long?>> readsOf)
     {
