@@ -1,3 +1,5 @@
+using System.Runtime.CompilerServices;
+
 namespace HibpIngest.Accounts;
 
 /// <summary>
@@ -111,6 +113,7 @@ public sealed class AccountBatch
         return place;
     }
 
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private int Start(int index)
     {
         if ((uint)index >= (uint)Count)

@@ -1,4 +1,6 @@
 using System.Collections.Concurrent;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 
 namespace HibpIngest.Pipeline.Upsert;
 
@@ -22,6 +24,15 @@ internal sealed class SliceBuffers
 
     private static readonly ConcurrentBag<SliceBuffers> Pool = [];
 
+    // Sorting: bits of a key that hold the first bytes of the alias, below the domain's rank; each domain's number, by the hash of the
+    // domain; one account of each domain; and the ranks by number.
+    private const int PrefixBits = 40;
+
+    private readonly Dictionary<UInt128, int> _numbers = [];
+    private readonly List<(int Account, int Number)> _ranked = [];
+    private readonly int[] _ranks;
+    private readonly ulong[] _keys;
+
     private readonly int[] _order;
     private readonly Range[] _aliases;
     private readonly List<(int First, int Count)> _domains = [];
@@ -44,6 +55,8 @@ internal sealed class SliceBuffers
     private SliceBuffers(int rows)
     {
         Accounts = new AccountBatch(rows);
+        _ranks = new int[rows];
+        _keys = new ulong[rows];
         _order = new int[rows];
         _aliases = new Range[rows];
         _sequence = new TransactionOrder(2 * rows); // enough for one layout: a transaction has at least one account
@@ -97,24 +110,33 @@ internal sealed class SliceBuffers
             cut.Layout, cut.Kind == CutKind.Range, cut.StorageAccount, partition, rows.AsMemory(cut.First, cut.Count), bytes);
     }
 
+    // Compares accounts by one number, made of the rank of the domain and the first bytes of the alias; those that share it, by the whole
+    // alias. Optimized at the first call: otherwise, the unoptimized code runs for seconds.
+    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private void Sort()
     {
         var accounts = Accounts;
         var order = _order.AsSpan(0, accounts.Count);
+        var keys = _keys.AsSpan(0, accounts.Count);
+        RankDomains(keys);
         for (var i = 0; i < order.Length; i++)
-            order[i] = i;
-        order.Sort((left, right) =>
+            (order[i], keys[i]) = (i, ((ulong)_ranks[(int)keys[i]] << PrefixBits) | Prefix(accounts.Alias(i)));
+        keys.Sort(order);
+        Comparison<int> byAlias = (left, right) => accounts.Alias(left).SequenceCompareTo(accounts.Alias(right));
+        for (int start = 0, end; start < order.Length; start = end)
         {
-            var byDomain = accounts.Domain(left).SequenceCompareTo(accounts.Domain(right));
-            return byDomain != 0 ? byDomain : accounts.Alias(left).SequenceCompareTo(accounts.Alias(right));
-        });
+            for (end = start + 1; end < order.Length && keys[end] == keys[start];)
+                end++;
+            if (end - start > 1)
+                order[start..end].Sort(byAlias);
+        }
 
         _domains.Clear();
         Entities = 0;
         var first = 0;
         for (var i = 0; i < order.Length; i++)
         {
-            var sameDomain = i > 0 && accounts.Domain(order[i]).SequenceEqual(accounts.Domain(order[i - 1]));
+            var sameDomain = i > 0 && keys[i] >> PrefixBits == keys[i - 1] >> PrefixBits;
             // Past the dedupe cap a slice may hold an account twice, but a transaction must not.
             if (sameDomain && accounts.Alias(order[i]).SequenceEqual(accounts.Alias(order[i - 1])))
                 continue;
@@ -130,6 +152,38 @@ internal sealed class SliceBuffers
         }
         if (Entities > first)
             _domains.Add((first, Entities - first));
+    }
+
+    /// <summary>Numbers the domains as they appear, and ranks the numbers by the domains' order.</summary>
+    /// <param name="numbers">Receives the number of each account's domain.</param>
+    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
+    private void RankDomains(Span<ulong> numbers)
+    {
+        var accounts = Accounts;
+        _numbers.Clear();
+        _ranked.Clear();
+        for (var i = 0; i < numbers.Length; i++)
+        {
+            ref var number = ref CollectionsMarshal.GetValueRefOrAddDefault(
+                _numbers, SeededAccountHash.ComputeDomain(accounts.Domain(i)), out var isKnown);
+            if (!isKnown)
+            {
+                number = _ranked.Count;
+                _ranked.Add((i, number));
+            }
+            numbers[i] = (ulong)number;
+        }
+        _ranked.Sort((left, right) => accounts.Domain(left.Account).SequenceCompareTo(accounts.Domain(right.Account)));
+        for (var rank = 0; rank < _ranked.Count; rank++)
+            _ranks[_ranked[rank].Number] = rank;
+    }
+
+    private static ulong Prefix(ReadOnlySpan<byte> alias)
+    {
+        Span<byte> first = stackalloc byte[sizeof(ulong)];
+        first.Clear();
+        alias[..Math.Min(alias.Length, PrefixBits / 8)].CopyTo(first);
+        return BinaryPrimitives.ReadUInt64BigEndian(first) >> (64 - PrefixBits);
     }
 
     private void CutAccounts(int layout, LayoutPlacement placement, ref int partition)

@@ -141,7 +141,7 @@ public sealed partial class SqliteBreachDatabase
         var matches = new Matches([], []);
         using (var row = session.Prepare(RowsSql, BigInt("@after", RowId(load, after)), BigInt("@upTo", RowId(load, upTo))))
         {
-            while (row.Step())
+            while (subscribers.Count > 0 && row.Step())
             {
                 var domain = row.Blob(0);
                 if (subscribers.TryGetValue(SeededAccountHash.Compute(row.Blob(1), domain), out var subscriber))

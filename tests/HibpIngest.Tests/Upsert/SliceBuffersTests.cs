@@ -78,6 +78,26 @@ public sealed class SliceBuffersTests
     }
 
     [Fact]
+    public void Accounts_of_a_partition_are_sorted_as_bytes()
+    {
+        var rows = Fill(20251122, out var expected);
+        // Of different lengths, and equal in their first bytes.
+        expected.UnionWith(
+            ((string[])["z", "zz", "zzzz", "zzzzz", "zzzzzz", "zzzzzzzzzz-1", "zzzz+", "zzzz_"]).Select(alias => (alias, "short.example")));
+        rows.Accounts.Clear();
+        foreach (var (alias, domain) in expected.OrderBy(_ => Random.Shared.Next()))
+            rows.Accounts.Add(Encoding.ASCII.GetBytes(alias), Encoding.ASCII.GetBytes(domain));
+        var transactions = Read(rows, [Layouts()[0]]).Where(one => !one.OfRanges).ToLookup(one => one.Partition);
+        foreach (var domain in expected.ToLookup(account => account.Domain, account => account.Alias))
+        {
+            Assert.Equal(
+                domain.Order(StringComparer.Ordinal),
+                transactions[domain.Key].OrderBy(one => one.Keys[0], StringComparer.Ordinal).SelectMany(one => one.Keys));
+        }
+        SliceBuffers.Return(rows);
+    }
+
+    [Fact]
     public void Transactions_of_each_layout_are_spread_evenly()
     {
         var rows = Fill(20251122, out _);
