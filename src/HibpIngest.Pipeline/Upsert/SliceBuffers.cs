@@ -1,6 +1,5 @@
 using System.Collections.Concurrent;
-using System.Runtime.CompilerServices;
-using System.Runtime.InteropServices;
+using HibpIngest.Journal.Segments;
 
 namespace HibpIngest.Pipeline.Upsert;
 
@@ -24,15 +23,7 @@ internal sealed class SliceBuffers
 
     private static readonly ConcurrentBag<SliceBuffers> Pool = [];
 
-    // Sorting: bits of a key that hold the first bytes of the alias, below the domain's rank; each domain's number, by the hash of the
-    // domain; one account of each domain; and the ranks by number.
-    private const int PrefixBits = 40;
-
-    private readonly Dictionary<UInt128, int> _numbers = [];
-    private readonly List<(int Account, int Number)> _ranked = [];
-    private readonly int[] _ranks;
-    private readonly ulong[] _keys;
-
+    private readonly AccountSort _sort = new();
     private readonly int[] _order;
     private readonly Range[] _aliases;
     private readonly List<(int First, int Count)> _domains = [];
@@ -55,8 +46,6 @@ internal sealed class SliceBuffers
     private SliceBuffers(int rows)
     {
         Accounts = new AccountBatch(rows);
-        _ranks = new int[rows];
-        _keys = new ulong[rows];
         _order = new int[rows];
         _aliases = new Range[rows];
         _sequence = new TransactionOrder(2 * rows); // enough for one layout: a transaction has at least one account
@@ -110,80 +99,28 @@ internal sealed class SliceBuffers
             cut.Layout, cut.Kind == CutKind.Range, cut.StorageAccount, partition, rows.AsMemory(cut.First, cut.Count), bytes);
     }
 
-    // Compares accounts by one number, made of the rank of the domain and the first bytes of the alias; those that share it, by the whole
-    // alias. Optimized at the first call: otherwise, the unoptimized code runs for seconds.
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     private void Sort()
     {
         var accounts = Accounts;
-        var order = _order.AsSpan(0, accounts.Count);
-        var keys = _keys.AsSpan(0, accounts.Count);
-        RankDomains(keys);
-        for (var i = 0; i < order.Length; i++)
-            (order[i], keys[i]) = (i, ((ulong)_ranks[(int)keys[i]] << PrefixBits) | Prefix(accounts.Alias(i)));
-        keys.Sort(order);
-        Comparison<int> byAlias = (left, right) => accounts.Alias(left).SequenceCompareTo(accounts.Alias(right));
-        for (int start = 0, end; start < order.Length; start = end)
-        {
-            for (end = start + 1; end < order.Length && keys[end] == keys[start];)
-                end++;
-            if (end - start > 1)
-                order[start..end].Sort(byAlias);
-        }
-
+        _sort.Sort(accounts);
         _domains.Clear();
         Entities = 0;
-        var first = 0;
-        for (var i = 0; i < order.Length; i++)
+        var sorted = _sort.Order;
+        for (var rank = 0; rank < _sort.Domains; rank++)
         {
-            var sameDomain = i > 0 && keys[i] >> PrefixBits == keys[i - 1] >> PrefixBits;
-            // Past the dedupe cap a slice may hold an account twice, but a transaction must not.
-            if (sameDomain && accounts.Alias(order[i]).SequenceEqual(accounts.Alias(order[i - 1])))
-                continue;
-            if (Entities > first && !sameDomain)
+            var (first, rows) = (Entities, _sort.Rows(rank));
+            foreach (var account in sorted[..rows])
             {
-                _domains.Add((first, Entities - first));
-                first = Entities;
+                // Past the dedupe cap a slice may hold an account twice, but a transaction must not.
+                if (Entities > first && accounts.Alias(account).SequenceEqual(accounts.Alias(_order[Entities - 1])))
+                    continue;
+                _order[Entities] = account;
+                _aliases[Entities] = accounts.AliasRange(account);
+                Entities++;
             }
-            // order[Entities] has been read already, so the distinct accounts are moved up in place.
-            order[Entities] = order[i];
-            _aliases[Entities] = accounts.AliasRange(order[i]);
-            Entities++;
-        }
-        if (Entities > first)
             _domains.Add((first, Entities - first));
-    }
-
-    /// <summary>Numbers the domains as they appear, and ranks the numbers by the domains' order.</summary>
-    /// <param name="numbers">Receives the number of each account's domain.</param>
-    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
-    private void RankDomains(Span<ulong> numbers)
-    {
-        var accounts = Accounts;
-        _numbers.Clear();
-        _ranked.Clear();
-        for (var i = 0; i < numbers.Length; i++)
-        {
-            ref var number = ref CollectionsMarshal.GetValueRefOrAddDefault(
-                _numbers, SeededAccountHash.ComputeDomain(accounts.Domain(i)), out var isKnown);
-            if (!isKnown)
-            {
-                number = _ranked.Count;
-                _ranked.Add((i, number));
-            }
-            numbers[i] = (ulong)number;
+            sorted = sorted[rows..];
         }
-        _ranked.Sort((left, right) => accounts.Domain(left.Account).SequenceCompareTo(accounts.Domain(right.Account)));
-        for (var rank = 0; rank < _ranked.Count; rank++)
-            _ranks[_ranked[rank].Number] = rank;
-    }
-
-    private static ulong Prefix(ReadOnlySpan<byte> alias)
-    {
-        Span<byte> first = stackalloc byte[sizeof(ulong)];
-        first.Clear();
-        alias[..Math.Min(alias.Length, PrefixBits / 8)].CopyTo(first);
-        return BinaryPrimitives.ReadUInt64BigEndian(first) >> (64 - PrefixBits);
     }
 
     private void CutAccounts(int layout, LayoutPlacement placement, ref int partition)
