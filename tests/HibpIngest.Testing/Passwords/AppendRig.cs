@@ -74,8 +74,8 @@ internal sealed class AppendRig
             added[mode] = [];
             for (var i = 0; i < rows; i++)
             {
-                // One in three hashes exists already.
-                var prefix = prefixes[random.Next(prefixes.Count)];
+                // Each range gets a row if there are enough. One in three hashes exists already.
+                var prefix = i < prefixes.Count ? prefixes[i] : prefixes[random.Next(prefixes.Count)];
                 var there = random.Next(3) == 0 ? Expect(mode, prefix).ToList() : [];
                 var hash = HashModes.PrefixText(prefix) + (there.Count > 0 ? there[random.Next(there.Count)].Split(':')[0]
                     : random.GetHexString(mode.Digits() - HashModes.PrefixDigits));
