@@ -14,7 +14,8 @@ internal sealed class RawBody : IDisposable
     /// <summary>Reads until the server closes the connection.</summary>
     public async Task<string> ReadToEndAsync()
     {
-        using var reader = new StreamReader(_client.GetStream(), Encoding.ASCII);
+        // The stream stays open: another thread may be sending.
+        using var reader = new StreamReader(_client.GetStream(), Encoding.ASCII, leaveOpen: true);
         var said = new StringBuilder();
         var buffer = new char[1_024];
         try
