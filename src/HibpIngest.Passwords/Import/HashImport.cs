@@ -16,6 +16,9 @@ internal sealed class HashImport : IDisposable
     // Rows that are parsed and then spread over buckets at once: few enough to stay in the CPU cache.
     private const int RowsAtOnce = 2_048;
 
+    // A collection takes tenths of a second in a large process; an import of fewer rows frees too little to be worth one.
+    private const long MinBytesToCollect = 32L << 20;
+
     private readonly ImportOptions _options;
     private readonly IReadOnlyList<ImportInput> _inputs;
     private readonly SafeFileHandle _file;
@@ -130,7 +133,8 @@ internal sealed class HashImport : IDisposable
     {
         _slots?.Dispose();
         _slots = null;
-        GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
+        if (_directory.Rows * ChunkPlace.RowBytes >= MinBytesToCollect)
+            GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
     }
 
     public SortedRanges Ranges(HashMode mode, SortSlots slots)

@@ -3,7 +3,7 @@ using System.IO.Hashing;
 namespace HibpIngest.Passwords.Releases;
 
 /// <summary>The offset of each range of a mode within its packs, queried in binary form (docs/passwords.md, "Index").</summary>
-internal sealed class PackIndex(byte[] bytes)
+internal sealed class PackIndex(ReadOnlyMemory<byte> bytes)
 {
     public const int PackHeaderBytes = 16;
 
@@ -15,9 +15,9 @@ internal sealed class PackIndex(byte[] bytes)
     private const int ChecksumAt = EntriesAt + (HashModes.Ranges * EntryBytes);
     private const int Bytes = ChecksumAt + sizeof(uint);
 
-    private readonly byte[] _bytes = bytes;
+    private readonly ReadOnlyMemory<byte> _bytes = bytes;
     private readonly string[] _etags = [.. Enumerable.Range(0, PasswordNames.Groups).Select(
-        pack => Encoding.ASCII.GetString(bytes, PackAt(pack) + 16, ETagBytes).TrimEnd('\0'))];
+        pack => Encoding.ASCII.GetString(bytes.Span.Slice(PackAt(pack) + 16, ETagBytes)).TrimEnd('\0'))];
 
     private static ReadOnlySpan<byte> Magic => "HIBPPX01"u8;
 
@@ -54,14 +54,15 @@ internal sealed class PackIndex(byte[] bytes)
         return bytes;
     }
 
+    /// <param name="content">Is kept, so it must not change.</param>
     public static PackIndex Parse(HashMode mode, ReadOnlyMemory<byte> content)
     {
-        var bytes = content.ToArray();
-        if (bytes.Length != Bytes || !bytes.AsSpan().StartsWith(Magic) || bytes[8] != (byte)mode
-            || BinaryPrimitives.ReadUInt32LittleEndian(bytes.AsSpan(ChecksumAt)) != Crc32.HashToUInt32(bytes.AsSpan(0, ChecksumAt)))
+        var bytes = content.Span;
+        if (bytes.Length != Bytes || !bytes.StartsWith(Magic) || bytes[8] != (byte)mode
+            || BinaryPrimitives.ReadUInt32LittleEndian(bytes[ChecksumAt..]) != Crc32.HashToUInt32(bytes[..ChecksumAt]))
             throw new StoreMismatchException("an index of passwords can't be read: it is damaged, or was written by another program; "
                 + "restore a version of the blob, or serve another release: hibp passwords switch");
-        return new PackIndex(bytes);
+        return new PackIndex(content);
     }
 
     public string ETagOf(int pack) => _etags[pack];
@@ -71,20 +72,20 @@ internal sealed class PackIndex(byte[] bytes)
     {
         var offset = OffsetOf(prefix);
         var end = (prefix + 1) % PasswordNames.RangesOfGroup == 0
-            ? BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(prefix / PasswordNames.RangesOfGroup)))
+            ? BinaryPrimitives.ReadInt64LittleEndian(_bytes.Span[PackAt(prefix / PasswordNames.RangesOfGroup)..])
             : OffsetOf(prefix + 1);
         return (offset, (int)(end - offset));
     }
 
     public PackRecord RecordOf(int pack) => new(
-        BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack))),
-        BinaryPrimitives.ReadInt64LittleEndian(_bytes.AsSpan(PackAt(pack) + 8)), ETagOf(pack),
-        _bytes.AsMemory(EntryAt(pack * PasswordNames.RangesOfGroup), PasswordNames.RangesOfGroup * EntryBytes));
+        BinaryPrimitives.ReadInt64LittleEndian(_bytes.Span[PackAt(pack)..]),
+        BinaryPrimitives.ReadInt64LittleEndian(_bytes.Span[(PackAt(pack) + 8)..]), ETagOf(pack),
+        _bytes.Slice(EntryAt(pack * PasswordNames.RangesOfGroup), PasswordNames.RangesOfGroup * EntryBytes));
 
     /// <summary>CRC-32 of the range's gzip member.</summary>
-    public uint ChecksumOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix) + 4));
+    public uint ChecksumOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.Span[(EntryAt(prefix) + 4)..]);
 
-    private uint OffsetOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.AsSpan(EntryAt(prefix)));
+    private uint OffsetOf(int prefix) => BinaryPrimitives.ReadUInt32LittleEndian(_bytes.Span[EntryAt(prefix)..]);
 
     private static int PackAt(int pack) => HeaderBytes + (pack * PackBytes);
 
