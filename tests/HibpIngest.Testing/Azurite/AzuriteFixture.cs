@@ -10,8 +10,8 @@ public static class AzuriteFixture
 
     /// <summary>
     /// Storage accounts per emulator. It keeps what was written to each in memory, and after a whole run spent a third of its time on
-    /// collecting garbage; so others take over. A new one takes some five seconds of CPU time until its code is optimized, and each
-    /// request costs less after that. It is not stopped, since tests may still use its accounts.
+    /// collecting garbage; so others take over. It is not stopped, since tests may still use its accounts. With fewer accounts, more
+    /// emulators start, each of which takes some five seconds of CPU time until its code is optimized.
     /// </summary>
     private const int Accounts = 120;
 
