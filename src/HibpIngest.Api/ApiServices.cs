@@ -76,9 +76,9 @@ public static class ApiServices
         app.UseMiddleware<WebGuard>();
         app.UseRouting();
         app.UseMiddleware<RouteRules>();
-        // Routes without a key skip the cost of authentication, authorization and limits.
-        app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization().UseRateLimiter());
-        app.UseWhen(context => ApiRoute.Of(context)?.Access is RouteAccess.Search or RouteAccess.Form, person => person.UseRateLimiter());
+        // Other routes skip the cost of authentication, authorization and limits.
+        app.UseWhen(context => ApiRoute.Of(context)?.TakesKey == true, keyed => keyed.UseAuthorization());
+        app.UseWhen(context => ApiRoute.Of(context)?.HasLimit == true, limited => limited.UseRateLimiter());
         app.UseEndpoints(endpoints =>
         {
             var routes = new ApiRoutes(endpoints);

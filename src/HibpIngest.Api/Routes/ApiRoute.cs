@@ -12,6 +12,9 @@ internal sealed record ApiRoute(string Template, RouteAccess Access, IReadOnlyLi
     public bool TakesKey => Access is RouteAccess.Key or RouteAccess.KeyWithText or RouteAccess.Enterprise or RouteAccess.Client
         or RouteAccess.Append;
 
+    /// <summary>True if requests are limited: by key, or by network if people send them.</summary>
+    public bool HasLimit => TakesKey || Access is RouteAccess.Search or RouteAccess.Form;
+
     public bool NeedsUserAgent => Access is RouteAccess.Catalogue or RouteAccess.Key or RouteAccess.KeyWithText;
 
     /// <summary>True if scripts of other sites may read the response.</summary>

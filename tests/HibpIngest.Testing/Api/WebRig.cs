@@ -7,6 +7,7 @@ using HibpIngest.Hosting.Web;
 using HibpIngest.Passwords.Releases;
 using HibpIngest.Passwords.Serving;
 using HibpIngest.Storage.Azure.Connections;
+using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
@@ -67,7 +68,7 @@ internal sealed class WebRig : IAsyncDisposable
             services =>
             {
                 services.AddHibpApiStorage(connection, [], passwords.PasswordsNearest, new StorageOptions { MaxRetries = 0 })
-                    .AddHibpDns(dns);
+                    .AddHibpDns(dns).AddSingleton<IStartupFilter, DisposedLimiters>();
                 replaceServices?.Invoke(services);
             },
             time ?? TimeProvider.System, logs ?? NullLoggerFactory.Instance, CancellationToken.None);
