@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using HibpIngest.Hosting.Telemetry;
 using static HibpIngest.Telemetry.TelemetryNames;
 
@@ -156,7 +157,7 @@ public sealed class TelemetryExportTests : IDisposable
             [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
             [variable] = value,
         };
-        var line = (await HibpProcess.RunAsync(_folder.Path, variables, "run")).FailedWithOneLine();
+        var line = (await HibpInProcess.RunAsync(_folder.Path, variables, "run")).FailedWithOneLine();
         Assert.StartsWith($"error: {variable}: expected ", line, StringComparison.Ordinal);
         Assert.DoesNotContain(value, line, StringComparison.Ordinal);
     }
@@ -174,6 +175,23 @@ public sealed class TelemetryExportTests : IDisposable
         Assert.Equal(
             demo.Json.Number("notifications"), Directory.GetFiles(Path.Combine(_folder.Path, ".hibp", "demo", "mail"), "*.eml").Length);
         Assert.DoesNotContain('@', demo.Error);
+    }
+
+    [Fact]
+    public async Task Unresponsive_endpoint_delays_a_stop_by_seconds_only()
+    {
+        using var silent = new TcpListener(IPAddress.Loopback, 0);
+        silent.Start();
+        var variables = new Dictionary<string, string>
+        {
+            ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
+            [TelemetryExport.ApplicationInsightsVariable] =
+                $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://{silent.LocalEndpoint}/",
+        };
+        await using var host = await HibpProcess.StartAsync(_folder.Path, variables, "ready", "run");
+        var began = Stopwatch.GetTimestamp();
+        await host.TerminateAsync();
+        Assert.InRange(Stopwatch.GetElapsedTime(began), TimeSpan.FromSeconds(4), TimeSpan.FromSeconds(25));
     }
 
     /// <summary>Returns every address in the sample: its accounts, found by a separate script, and its subscribers.</summary>
