@@ -7,6 +7,8 @@ namespace HibpIngest.Integration.Tests.Telemetry;
 /// <summary>Tests what real processes send to Application Insights and to an OTLP collector, and that no address is in it.</summary>
 public sealed class TelemetryExportTests : IDisposable
 {
+    private const string Key = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f";
+
     // A demo has no clients to call.
     private static readonly string[] SpanNames =
         [.. Constants.Of(typeof(Spans)).Where(name => name is not (Spans.Call or Spans.Deliver)).Order()];
@@ -126,8 +128,7 @@ public sealed class TelemetryExportTests : IDisposable
         await using var proxy = new TlsProxy("ingestion.example", new Uri(endpoint.Address));
         await using var host = await FunctionsHost.StartAsync(new Dictionary<string, string>
         {
-            [TelemetryExport.ApplicationInsightsVariable] =
-                "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=https://ingestion.example/",
+            [TelemetryExport.ApplicationInsightsVariable] = Key + ";IngestionEndpoint=https://ingestion.example/",
             ["HTTPS_PROXY"] = $"{proxy.Address}",
             ["SSL_CERT_FILE"] = _folder.Write("ca.pem", proxy.CertificatePem),
             ["APPLICATIONINSIGHTS_AUTHENTICATION_STRING"] = "ClientId=the-app;Authorization=AAD",
@@ -153,7 +154,7 @@ public sealed class TelemetryExportTests : IDisposable
     {
         var variables = new Dictionary<string, string>
         {
-            [TelemetryExport.ApplicationInsightsVariable] = "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f",
+            [TelemetryExport.ApplicationInsightsVariable] = Key,
             [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
             [variable] = value,
         };
@@ -167,8 +168,7 @@ public sealed class TelemetryExportTests : IDisposable
     {
         var variables = new Dictionary<string, string>
         {
-            [TelemetryExport.ApplicationInsightsVariable] =
-                "InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://127.0.0.1:1/",
+            [TelemetryExport.ApplicationInsightsVariable] = Key + ";IngestionEndpoint=http://127.0.0.1:1/",
             [TelemetryExport.OtlpVariable] = "http://127.0.0.1:1",
         };
         var demo = (await HibpProcess.RunAsync(_folder.Path, variables, "demo", "--json")).Succeeded();
@@ -185,8 +185,7 @@ public sealed class TelemetryExportTests : IDisposable
         var variables = new Dictionary<string, string>
         {
             ["HIBP_STORAGE"] = await AzuriteFixture.NewAccountAsync(),
-            [TelemetryExport.ApplicationInsightsVariable] =
-                $"InstrumentationKey=0d6a0f4b-6a0e-4d6e-8f5b-3a1c2b4d5e6f;IngestionEndpoint=http://{silent.LocalEndpoint}/",
+            [TelemetryExport.ApplicationInsightsVariable] = $"{Key};IngestionEndpoint=http://{silent.LocalEndpoint}/",
         };
         await using var host = await HibpProcess.StartAsync(_folder.Path, variables, "ready", "run");
         var began = Stopwatch.GetTimestamp();

@@ -8,8 +8,8 @@ using Microsoft.AspNetCore.Http.Features;
 namespace HibpIngest.Testing;
 
 /// <summary>
-/// Disposes the limiter of ASP.NET Core's rate limiter middleware together with its host. The middleware itself never does. Its timer
-/// runs 10 times a second and keeps all that belongs to the host in memory, so the hundreds of hosts of a test run took a third of a core.
+/// Disposes the limiter of ASP.NET Core's rate limiter middleware together with its host. The middleware itself never does. The limiter's
+/// timer runs 10 times a second and keeps all that belongs to the host in memory, and a test run starts hundreds of hosts.
 /// </summary>
 internal sealed class DisposedLimiters : IStartupFilter, IDisposable
 {
@@ -17,12 +17,15 @@ internal sealed class DisposedLimiters : IStartupFilter, IDisposable
 
     private readonly List<IDisposable> _limiters = [];
 
-    public Action<IApplicationBuilder> Configure(Action<IApplicationBuilder> next) => app => next(new Builder(app, this));
+    public Action<IApplicationBuilder> Configure(Action<IApplicationBuilder> next) => app =>
+    {
+        // Created last, because a pipeline is built from its end.
+        app.Use(all => _limiters.Count > 0 ? all : throw new InvalidOperationException($"no {Middleware} was found in the pipeline"));
+        next(new Builder(app, this));
+    };
 
     public void Dispose()
     {
-        if (_limiters.Count == 0)
-            throw new InvalidOperationException($"no {Middleware} was found in the pipeline");
         foreach (var limiter in _limiters)
             limiter.Dispose();
     }
