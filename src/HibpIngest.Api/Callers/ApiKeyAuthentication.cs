@@ -12,21 +12,21 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
     public static ErrorResponse RefusalOf(HttpContext context) =>
         context.Items[typeof(ErrorResponse)] as ErrorResponse ?? ErrorResponse.NoKey;
 
-    public ValueTask<AuthenticateResult> AuthenticateAsync(HttpContext context)
+    public Task<AuthenticateResult> AuthenticateAsync(HttpContext context)
     {
         var route = ApiRoute.Of(context)!;
         var isRequired = !options.IsOpen || route.Access == RouteAccess.Client;
         var given = KeysOf(context.Request.Headers, route.Access);
         if (given.Count == 0 || string.IsNullOrEmpty(given[0]))
-            return new(isRequired ? Refuse(context, ErrorResponse.NoKey) : Caller.Anybody.Result);
+            return isRequired ? Task.FromResult(Refuse(context, ErrorResponse.NoKey)) : Accept(context, Caller.Anybody);
         // A header that was sent twice arrives joined through some proxies: neither value is accepted.
         if (given.Count > 1 || !ApiKey.IsWellFormed(given[0]))
-            return new(Refuse(context, ErrorResponse.MalformedKey));
+            return Task.FromResult(Refuse(context, ErrorResponse.MalformedKey));
         if (!isRequired || (route.TakesTestAccounts && tests is not null && TestAccounts.IsOne(ApiRoute.ParameterOf(context).Trim())))
-            return new(Caller.Anybody.Result);
+            return Accept(context, Caller.Anybody);
         var hash = ApiKey.HashOf(given[0]);
         return keys.TryGet(hash, out var caller) && caller is not null
-            ? new(Accept(context, caller)) : new(ReadAsync(context, hash));
+            ? Accept(context, caller) : ReadAsync(context, hash);
     }
 
     private static StringValues KeysOf(IHeaderDictionary headers, RouteAccess access)
@@ -54,14 +54,16 @@ internal sealed class ApiKeyAuthentication(KeyCache keys, RequestLimits limits, 
         if (!keys.TryGet(hash, out var caller))
             caller = await keys.ReadAsync(hash, context.RequestAborted);
         if (caller is not null)
-            return Accept(context, caller);
+            return await Accept(context, caller);
         limits.CountWrongKey(network);
         return Refuse(context, ErrorResponse.WrongKey);
     }
 
-    private static AuthenticateResult Accept(HttpContext context, Caller caller)
+    private static Task<AuthenticateResult> Accept(HttpContext context, Caller caller)
     {
-        RequestEntry.Of(context)?.SetKey(caller.Key!);
+        context.User = caller;
+        if (caller.Key is { } key)
+            RequestEntry.Of(context)?.SetKey(key);
         return caller.Result;
     }
 
@@ -82,7 +84,7 @@ internal sealed class ApiKeyHandler(IOptionsMonitor<AuthenticationSchemeOptions>
     /// <summary>The key header of password senders, named as in Azure API Management.</summary>
     public const string SubscriptionKeyHeader = "Ocp-Apim-Subscription-Key";
 
-    protected override async Task<AuthenticateResult> HandleAuthenticateAsync() => await authentication.AuthenticateAsync(Context);
+    protected override Task<AuthenticateResult> HandleAuthenticateAsync() => authentication.AuthenticateAsync(Context);
 
     protected override Task HandleChallengeAsync(AuthenticationProperties properties) =>
         ApiKeyAuthentication.RefusalOf(Context).ExecuteAsync(Context);

@@ -10,11 +10,11 @@ internal sealed class Caller : ClaimsPrincipal
 
     public Caller(ApiKey? key)
         : base(new ClaimsIdentity(ApiKeyHandler.SchemeName)) =>
-        (Key, Result) = (key, AuthenticateResult.Success(new AuthenticationTicket(this, ApiKeyHandler.SchemeName)));
+        (Key, Result) = (key, Task.FromResult(AuthenticateResult.Success(new AuthenticationTicket(this, ApiKeyHandler.SchemeName))));
 
     /// <summary>Null if no key is required.</summary>
     public ApiKey? Key { get; }
-    public AuthenticateResult Result { get; }
+    public Task<AuthenticateResult> Result { get; }
 
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;
 

@@ -43,13 +43,8 @@ internal static class KeyPolicies
     {
         private static readonly Task<PolicyAuthorizationResult> Success = Task.FromResult(PolicyAuthorizationResult.Success());
 
-        public async Task<AuthenticateResult> AuthenticateAsync(AuthorizationPolicy policy, HttpContext context)
-        {
-            var result = await authentication.AuthenticateAsync(context);
-            if (result.Succeeded)
-                context.User = result.Principal;
-            return result;
-        }
+        public Task<AuthenticateResult> AuthenticateAsync(AuthorizationPolicy policy, HttpContext context) =>
+            authentication.AuthenticateAsync(context);
 
         public Task<PolicyAuthorizationResult> AuthorizeAsync(
             AuthorizationPolicy policy, AuthenticateResult authenticationResult, HttpContext context, object? resource) =>

@@ -33,16 +33,17 @@ internal sealed class JsonArrayResponse(IReadOnlyList<ReadOnlyMemory<byte>> item
     {
         var response = httpContext.Response;
         response.ContentType = JsonResponse.ContentType;
-        response.ContentLength = 2 + Math.Max(0, items.Count - 1) + items.Sum(item => (long)item.Length);
+        response.ContentLength = 1 + Math.Max(1, items.Count) + items.Sum(item => (long)item.Length);
         var body = response.BodyWriter;
-        body.Write("["u8);
         for (var i = 0; i < items.Count; i++)
         {
-            if (i > 0)
-                body.Write(","u8);
-            body.Write(items[i].Span);
+            // The server locks the response for each piece, so an item and the character before it are one.
+            var piece = body.GetSpan(1 + items[i].Length);
+            piece[0] = i == 0 ? (byte)'[' : (byte)',';
+            items[i].Span.CopyTo(piece[1..]);
+            body.Advance(1 + items[i].Length);
         }
-        body.Write("]"u8);
+        body.Write(items.Count == 0 ? "[]"u8 : "]"u8);
         return body.FlushAsync().AsTask();
     }
 }

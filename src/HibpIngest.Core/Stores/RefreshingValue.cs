@@ -19,13 +19,9 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
     /// Returns the cached value. Revalidates it first if it is older than <see cref="StaleAfter"/>, as in a process that was suspended.
     /// </summary>
     /// <exception cref="HibpException">It could not be read yet, or does not exist.</exception>
-    public async ValueTask<T> GetAsync(CancellationToken cancellationToken)
-    {
-        if (_value is { } value && time.GetElapsedTime(Volatile.Read(ref _readAt)) < StaleAfter)
-            return value;
-        await RefreshAsync(cancellationToken);
-        return _value ?? throw NotRead();
-    }
+    public ValueTask<T> GetAsync(CancellationToken cancellationToken) =>
+        _value is { } value && time.GetElapsedTime(Volatile.Read(ref _readAt)) < StaleAfter
+            ? ValueTask.FromResult(value) : GetRefreshedAsync(cancellationToken);
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
@@ -84,6 +80,12 @@ public abstract class RefreshingValue<T>(TimeSpan every, TimeSpan timeout, TimeP
 
     /// <summary>Called when reads succeed again.</summary>
     protected abstract void OnUp(T value);
+
+    private async ValueTask<T> GetRefreshedAsync(CancellationToken cancellationToken)
+    {
+        await RefreshAsync(cancellationToken);
+        return _value ?? throw NotRead();
+    }
 
     private async Task ReadNowAsync(CancellationToken cancellationToken)
     {
