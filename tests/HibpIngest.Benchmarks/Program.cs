@@ -51,7 +51,7 @@ const string Usage = """
           where one partition doesn't take 2,000 entities a second
       web [REQUESTS] [ROUNDS] [SECONDS]
           the API beside the bare point read of each lookup, and beside Kestrel sending ready bytes
-          (default 20,000 requests, 5 rounds), then 2,000 lookups a second for SECONDS (default 60)
+          (default 20,000 requests, 15 rounds), then 2,000 lookups a second for SECONDS (default 60)
           by h2load; exit code 1 where a p99 is above 1.3 times the bare one, a throughput below 0.8
           of it, or any of the 2,000 fails
       passwordsort [ROWS]
@@ -217,7 +217,7 @@ async Task<bool?> RunAsync()
                 && point.StorageAccounts == Number(3, point.StorageAccounts) && point.Partitions == Number(4, point.Partitions)).ToList();
             return new SpreadBenchmark(spread).Run(points, Number(2, 20), Environment.TickCount & 0xFFFFFF);
         case ["web", ..]:
-            await using (var web = new WebBenchmark(rounds: Number(2, 5), requests: Number(1, 20_000)))
+            await using (var web = new WebBenchmark(rounds: Number(2, 15), requests: Number(1, 20_000)))
                 return await web.RunAsync(seconds: Number(3, 60));
         case ["passwordsort", ..]:
             return await PasswordSortBenchmark.RunAsync(Number(1, 2_000_000), folder);
