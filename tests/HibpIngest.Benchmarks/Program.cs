@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using HibpIngest.Benchmarks;
 using HibpIngest.Benchmarks.Peers;
 using HibpIngest.Cli.Samples;
@@ -140,6 +141,9 @@ switch (args)
 }
 
 var folder = Directory.CreateTempSubdirectory("hibp-bench-").FullName;
+// A web host takes both signals to stop its server, and the process would go on.
+using var interrupted = PosixSignalRegistration.Create(PosixSignal.SIGINT, _ => End(130));
+using var terminated = PosixSignalRegistration.Create(PosixSignal.SIGTERM, _ => End(143));
 try
 {
     return await RunAsync() switch
@@ -152,6 +156,19 @@ try
 finally
 {
     Directory.Delete(folder, recursive: true);
+}
+
+void End(int exitCode)
+{
+    try
+    {
+        Directory.Delete(folder, recursive: true);
+    }
+    catch (IOException)
+    {
+        // A file was created meanwhile.
+    }
+    Environment.Exit(exitCode);
 }
 
 // Returns whether all limits were kept; null if there is no such benchmark.
