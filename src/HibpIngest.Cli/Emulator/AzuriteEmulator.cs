@@ -16,7 +16,7 @@ internal sealed partial class AzuriteEmulator : IAsyncDisposable
     // Preloaded, from the package's folder.
     private static readonly string[] Scripts =
         ["unused-modules.cjs", "stop-with-parent.cjs", "indexed-lookups.cjs", "indexed-removals.cjs", "paced-saves.cjs",
-            "parsed-templates.cjs", "encoded-names.cjs"];
+            "cheaper-requests.cjs", "encoded-names.cjs"];
 
     // It usually starts in one to two seconds; a busy machine takes longer.
     private static readonly TimeSpan StartTimeout = TimeSpan.FromSeconds(60);

@@ -87,7 +87,7 @@ public sealed class MachineFilesTests
     {
         var compose = DocumentFiles.Read(Compose);
         var package = DocumentFiles.Read("src/HibpIngest.Cli/Emulator/Azurite/package.json");
-        var azurite = Patterns.Find(package, "\"azurite\":\"(?<found>[\\d.]+)\"").First();
+        var azurite = Patterns.Find(package, "\"azurite\": \"(?<found>[\\d.]+)\"").First();
         Assert.Contains($"azure-storage/azurite:{azurite}\n", compose, StringComparison.Ordinal);
         var framework = Patterns.Find(DocumentFiles.Read("Directory.Build.props"), @"<TargetFramework>net(?<found>[\d.]+)<").First();
         Assert.Equal(
