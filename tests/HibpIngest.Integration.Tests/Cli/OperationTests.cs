@@ -50,7 +50,7 @@ public sealed partial class OperationTests : CommandTestBase
         _mail.Script = step => step.Name == "RCPT" ? SmtpAnswer.Say("550 5.1.1 nobody here") : null;
         (await RunAsync("drop", Zip("Seen.zip", PipelineRig.Accounts(0, 9)), "--title", "Seen & heard", "--wait")).Succeeded();
         var line = Assert.Single((await RunAsync("mail", "refused", "seen", "--json")).Succeeded().Json.List("refused"));
-        Assert.Equal((1, "user7@d7.example.org", null), (line.Number("load"), line.Text("email"), line.Text("domain")));
+        Assert.Equal((1, "user8@d1.example.org", null), (line.Number("load"), line.Text("email"), line.Text("domain")));
         Assert.Contains("550 5.1.1", line.Text("reason"), StringComparison.Ordinal);
         (await RunAsync("mail", "refused", "Seen")).Printed("550 5.1.1");
         (await RunAsync("status")).Printed("1 mail was refused; list them: hibp mail refused Seen");
@@ -131,7 +131,7 @@ public sealed partial class OperationTests : CommandTestBase
         Assert.Contains($"{Accounts:N0} accounts", done.Output, StringComparison.Ordinal);
         Assert.Contains("load 1 of Big: ", owner.Error + second.Error, StringComparison.Ordinal);
         await UntilAsync(() => Task.FromResult(_mail.Mails.IsEmpty ? null : ""));
-        Assert.Equal("user7@d7.example.org", Assert.Single(_mail.Mails).To);
+        Assert.Equal("user8@d1.example.org", Assert.Single(_mail.Mails).To);
 
         // A stopping owner lists the hosts that need its emulator. On a busy machine the other host's heartbeat is late.
         await UntilAsync(async () => (await ListAsync("hosts")).Any(
@@ -207,7 +207,7 @@ public sealed partial class OperationTests : CommandTestBase
 
     private string DatabaseFile => Path.Combine(Folder.Path, ".hibp", "hibp.db");
 
-    private string Subscribers() => Folder.Write("subscribers.csv", "email,domain\nuser7@d7.example.org,\n");
+    private string Subscribers() => Folder.Write("subscribers.csv", "email,domain\nuser8@d1.example.org,\n");
 
     private async Task<string> StatusAsync() => (await RunAsync("status")).Succeeded().Output;
 

@@ -304,7 +304,7 @@ public sealed class NotifyTests
             waiting += notification.IsOpen ? 1 : 0;
         Assert.Equal(5, waiting);
 
-        await rig.ImportAsync(("user11@d11.example.org", null));
+        await rig.ImportAsync(("user11@d4.example.org", null));
         await rig.IngestAccountsAsync("X.2.zip", 0, 12, """{"notify":"send"}""");
         Assert.Equal(5, await context.Get<MailOperations>().HoldAsync("X", None));
         await PipelineRig.RunToEndAsync(context);

@@ -15,8 +15,8 @@ namespace HibpIngest.Integration.Tests.EndToEnd;
 /// <summary>Tests a restored or lost database: the journal restores everything published, and no mail is sent twice.</summary>
 public sealed class RestoreTests(ITestOutputHelper output)
 {
-    private const int Rows = 150;
-    private const int BatchRows = 60;
+    private const int Rows = 75;
+    private const int BatchRows = 30;
 
     [Fact]
     public async Task Restore_to_any_point_shows_what_was_published_and_sends_no_mail()
@@ -389,7 +389,7 @@ public sealed class RestoreTests(ITestOutputHelper output)
             // Assigned to another breach; its zip was half processed at a backup.
             await rig.DropAccountsAsync("Wrong.zip", 360, Rows);
             await rig.Context.Get<BlobScan>().RunAsync(TimeSpan.Zero, None);
-            await PipelineRig.PumpOnceAsync(rig.Context, rig.Context.Get<MessageDispatcher>());
+            await PipelineRig.PumpOnceAsync(rig.Context);
             backups.Add(await rig.BackUpAsync("half-way"));
             await rig.RunToEndAsync();
             backups.Add(await rig.BackUpAsync("wrong"));
@@ -479,6 +479,6 @@ public sealed class RestoreTests(ITestOutputHelper output)
 
     private static Task<PipelineRig> NewAsync(string? logConnection = null) => PipelineRig.NewAsync(
         options => (options.Ingest.BatchRows, options.Ingest.SliceRows, options.Journal.SegmentBatches, options.Journal.Mode,
-            options.Upsert.Ranges) = (BatchRows, 30, 1, JournalMode.On, RangesMode.On),
+            options.Upsert.Ranges) = (BatchRows, 15, 1, JournalMode.On, RangesMode.On),
         logConnection: logConnection);
 }

@@ -115,12 +115,10 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task RunToEndAsync(PipelineParts context)
     {
-        var dispatcher = context.Get<MessageDispatcher>();
         await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
-        while (await PumpOnceAsync(context, dispatcher))
-        {
-            // Until a round finds nothing.
-        }
+        var empty = 0; // queues since the last message
+        for (var next = 0; empty < LoadQueues.Count; next = (next + 1) % LoadQueues.Count)
+            empty = await PumpAsync(context, LoadQueues[next]) ? 0 : empty + 1;
     }
 
     public Task ImportAsync(params (string Email, string? Domain)[] subscriptions) =>
@@ -203,11 +201,11 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>Returns numbered accounts over a few domains, one per line.</summary>
     public static string Accounts(int first, int count) =>
         string.Concat(
-            Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")};x\n"));
+            Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 7}.example.org")};x\n"));
 
     /// <summary>Returns the accounts that <see cref="Accounts"/> makes, as the table stores them.</summary>
     public static IEnumerable<string> Expected(int first, int count) =>
-        Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 17}.example.org")}");
+        Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 7}.example.org")}");
 
     /// <summary>Restores the database from a backup, as an operator does with all hosts stopped. Closes everything opened before.</summary>
     public async Task RestoreAsync(string backup)
@@ -251,21 +249,24 @@ internal sealed class PipelineRig : IAsyncDisposable
     public static IReadOnlyList<string> LoadQueues { get; } =
         [.. MessageRoutes.All.Where(route => route.Message.IsSubclassOf(typeof(PipelineMessage))).Select(route => route.Queue)];
 
-    /// <summary>Processes each queue once. Returns false if all were empty.</summary>
-    public static async Task<bool> PumpOnceAsync(PipelineParts context, MessageDispatcher dispatcher)
+    /// <summary>Processes each queue once.</summary>
+    public static async Task PumpOnceAsync(PipelineParts context)
+    {
+        foreach (var queue in LoadQueues)
+            await PumpAsync(context, queue);
+    }
+
+    /// <summary>Processes the messages of one receive. Returns false if the queue was empty.</summary>
+    private static async Task<bool> PumpAsync(PipelineParts context, string name)
     {
         const int AtOnce = 32;
-        var any = false;
-        foreach (var name in LoadQueues)
+        var (queue, dispatcher) = (context.Queues.Get(name), context.Get<MessageDispatcher>());
+        var messages = await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None);
+        foreach (var message in messages)
         {
-            var queue = context.Queues.Get(name);
-            foreach (var message in await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None))
-            {
-                any = true;
-                await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
-                await queue.DeleteAsync(message, CancellationToken.None);
-            }
+            await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+            await queue.DeleteAsync(message, CancellationToken.None);
         }
-        return any;
+        return messages.Count > 0;
     }
 }
