@@ -14,6 +14,8 @@ internal sealed class Caller : ClaimsPrincipal
 
     /// <summary>Null if no key is required.</summary>
     public ApiKey? Key { get; }
+
+    /// <summary>Completed.</summary>
     public Task<AuthenticateResult> Result { get; }
 
     public static Caller Of(HttpContext context) => context.User as Caller ?? Anybody;

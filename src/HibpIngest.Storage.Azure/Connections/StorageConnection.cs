@@ -13,12 +13,11 @@ internal sealed partial class StorageConnection(string account, Uri blobs, Uri q
     public const string EmulatorAccount = "devstoreaccount1";
     public const string EmulatorKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     private const string PublicSuffix = "core.windows.net";
+    private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, "
+        + "or an account as https://NAME.blob.core.windows.net";
 
     // Preparing a key takes as long as signing with it. One for each thread: an instance signs one text at a time.
     private readonly ThreadLocal<IncrementalHash> _signer = new(() => IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, key!));
-
-    private const string Expected = "expected a storage connection string (AccountName=...;AccountKey=...), UseDevelopmentStorage=true, "
-        + "or an account as https://NAME.blob.core.windows.net";
 
     public string Account => account;
 
