@@ -15,9 +15,9 @@ public sealed class AccessKillsTests(ITestOutputHelper output) : Campaign(output
     private const int HeldRate = 2_000;
     private static readonly int Kills = Size(2, 20);
     private static readonly TimeSpan Outage = TimeSpan.FromSeconds(Size(5, 60));
-    private static readonly TimeSpan Held = TimeSpan.FromSeconds(Size(20, 600));
+    private static readonly TimeSpan Held = TimeSpan.FromSeconds(Size(5, 600));
     private static readonly int Buffer = new WebOptions().AccessLogBuffer;
-    private static readonly TimeSpan Undisturbed = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan Undisturbed = TimeSpan.FromSeconds(Size(1, 3));
 
     // About 2,500 per second: if a store stalls for a few seconds, as emulators do on a busy machine, the buffer still has room.
     private static readonly TimeSpan BufferedPause = TimeSpan.FromMilliseconds(10);

@@ -152,7 +152,7 @@ public sealed class RebuildTests(ITestOutputHelper output)
         var (writes, filled, records) = (0, false, 0);
         var hooks = new HookedPorts(async (_, what) =>
         {
-            if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 20)
+            if (what == nameof(IAccountTable.MergeAsync) && Interlocked.Increment(ref writes) == 10)
             {
                 // As if the process had been suspended until its lease expired.
                 await rig.ExecuteAsync("DELETE FROM locks");

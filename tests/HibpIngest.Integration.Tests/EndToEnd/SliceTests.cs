@@ -34,7 +34,7 @@ public sealed class SliceTests
         // The accounts' and the ranges' transactions are interleaved; each domain's accounts are one.
         var domains = PipelineRig.Expected(0, Accounts).Select(account => account.Split('@')[1]).Distinct().Count();
         var (number, written, all) = (0, 0, 0);
-        for (var after = 2; (await SliceAsync(rig)).State != SliceState.Done; after += 5)
+        for (var after = 2; (await SliceAsync(rig)).State != SliceState.Done; after += 2)
         {
             // Each attempt completes some more transactions, and is deferred.
             number = 0;
