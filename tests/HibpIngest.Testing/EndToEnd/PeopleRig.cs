@@ -59,12 +59,7 @@ internal sealed partial class PeopleRig : IAsyncDisposable
     /// <summary>Processes the waiting commands, and then every other message.</summary>
     public async Task RunToEndAsync()
     {
-        var (queue, dispatcher) = (Context.Queues.Get(QueueNames.Commands), Context.Get<MessageDispatcher>());
-        foreach (var message in await queue.ReceiveAsync(32, TimeSpan.FromMinutes(10), CancellationToken.None))
-        {
-            await dispatcher.DispatchAsync(queue.Name, message.Body, CancellationToken.None);
-            await queue.DeleteAsync(message, CancellationToken.None);
-        }
+        await PipelineRig.PumpAsync(Context.Queues.Get(QueueNames.Commands), Context.Get<MessageDispatcher>());
         await PipelineRig.RunToEndAsync(Context);
     }
 

@@ -115,10 +115,11 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     public static async Task RunToEndAsync(PipelineParts context)
     {
+        var dispatcher = context.Get<MessageDispatcher>();
         await context.Get<BlobScan>().RunAsync(TimeSpan.Zero, CancellationToken.None);
         var empty = 0; // queues since the last message
         for (var next = 0; empty < LoadQueues.Count; next = (next + 1) % LoadQueues.Count)
-            empty = await PumpAsync(context, LoadQueues[next]) ? 0 : empty + 1;
+            empty = await PumpAsync(context.Queues.Get(LoadQueues[next]), dispatcher) ? 0 : empty + 1;
     }
 
     public Task ImportAsync(params (string Email, string? Domain)[] subscriptions) =>
@@ -200,12 +201,13 @@ internal sealed class PipelineRig : IAsyncDisposable
 
     /// <summary>Returns numbered accounts over a few domains, one per line.</summary>
     public static string Accounts(int first, int count) =>
-        string.Concat(
-            Enumerable.Range(first, count).Select(i => $"{i};User{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 7}.example.org")};x\n"));
+        string.Concat(Enumerable.Range(first, count).Select(i => $"{i};User{i}@{Domain(i)};x\n"));
 
     /// <summary>Returns the accounts that <see cref="Accounts"/> makes, as the table stores them.</summary>
     public static IEnumerable<string> Expected(int first, int count) =>
-        Enumerable.Range(first, count).Select(i => $"user{i}@{(i % 3 == 0 ? "example.com" : $"d{i % 7}.example.org")}");
+        Enumerable.Range(first, count).Select(i => $"user{i}@{Domain(i)}");
+
+    private static string Domain(int number) => number % 3 == 0 ? "example.com" : $"d{number % 7}.example.org";
 
     /// <summary>Restores the database from a backup, as an operator does with all hosts stopped. Closes everything opened before.</summary>
     public async Task RestoreAsync(string backup)
@@ -252,19 +254,19 @@ internal sealed class PipelineRig : IAsyncDisposable
     /// <summary>Processes each queue once.</summary>
     public static async Task PumpOnceAsync(PipelineParts context)
     {
-        foreach (var queue in LoadQueues)
-            await PumpAsync(context, queue);
+        var dispatcher = context.Get<MessageDispatcher>();
+        foreach (var name in LoadQueues)
+            await PumpAsync(context.Queues.Get(name), dispatcher);
     }
 
     /// <summary>Processes the messages of one receive. Returns false if the queue was empty.</summary>
-    private static async Task<bool> PumpAsync(PipelineParts context, string name)
+    public static async Task<bool> PumpAsync(IMessageQueue queue, MessageDispatcher dispatcher)
     {
         const int AtOnce = 32;
-        var (queue, dispatcher) = (context.Queues.Get(name), context.Get<MessageDispatcher>());
         var messages = await queue.ReceiveAsync(AtOnce, TimeSpan.FromMinutes(10), CancellationToken.None);
         foreach (var message in messages)
         {
-            await dispatcher.DispatchAsync(name, message.Body, CancellationToken.None);
+            await dispatcher.DispatchAsync(queue.Name, message.Body, CancellationToken.None);
             await queue.DeleteAsync(message, CancellationToken.None);
         }
         return messages.Count > 0;
