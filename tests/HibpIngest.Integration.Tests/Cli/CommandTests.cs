@@ -324,9 +324,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(("ok", "missing"), (open["layouts"], open["layout wide"]));
 
         // The service responds, and refuses the wrong key.
-        var (connection, wrong) = (Variables["HIBP_STORAGE"], Convert.ToBase64String(new byte[64]));
-        var key = ConnectionStrings.Settings(connection)["AccountKey"];
-        Variables["HIBP_STORAGE"] = connection.Replace(key, wrong, StringComparison.Ordinal);
+        Variables["HIBP_STORAGE"] = ConnectionStrings.WithWrongKey(Variables["HIBP_STORAGE"]);
         Variables["HIBP_MAILPERSECOND"] = "10";
         var ill = await RunAsync("doctor", "--json");
         Assert.Equal(1, ill.ExitCode);
@@ -334,7 +332,7 @@ public sealed class CommandTests : CommandTestBase
         Assert.Equal(
             ("broken", "broken", "broken", "ok", "missing"),
             (states["blobs"], states["queues"], states["tables"], states["database"], states["settings"]));
-        Assert.DoesNotContain(wrong, ill.Output + ill.Error, StringComparison.Ordinal);
+        Assert.DoesNotContain(ConnectionStrings.WrongKey, ill.Output + ill.Error, StringComparison.Ordinal);
         Assert.Contains("error: ", ill.Error, StringComparison.Ordinal);
 
         (await RunAsync("status")).FailedWithOneLine();

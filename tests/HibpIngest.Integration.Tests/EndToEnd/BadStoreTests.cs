@@ -11,13 +11,12 @@ public sealed class BadStoreTests : CommandTestBase
     [Fact]
     public async Task Commands_report_status_403_when_storage_refuses_the_key()
     {
-        var key = Convert.ToBase64String(new byte[64]);
-        var wrong = Storage.Replace(ConnectionStrings.Settings(Storage)["AccountKey"], key, StringComparison.Ordinal);
+        var wrong = ConnectionStrings.WithWrongKey(Storage);
         foreach (var command in new string[][] { ["run"], ["drop", Zip()], ["lookup", "user1@example.com"] })
         {
             var line = await RefusalAsync(wrong, "hibp.db", command);
             Assert.Contains("status 403", line, StringComparison.Ordinal);
-            Assert.DoesNotContain(key, line, StringComparison.Ordinal);
+            Assert.DoesNotContain(ConnectionStrings.WrongKey, line, StringComparison.Ordinal);
         }
     }
 

@@ -109,7 +109,7 @@ public sealed class AnswerTests
 
         await host.StopWorkerAsync();
         Assert.Contains("HIBP_APP is no longer used", host.Worker.Said, StringComparison.Ordinal);
-        foreach (var storage in (string[])[WithOtherKey(host.Storage), ConnectionStrings.Of("http://127.0.0.1:1")])
+        foreach (var storage in (string[])[ConnectionStrings.WithWrongKey(host.Storage), ConnectionStrings.Of("http://127.0.0.1:1")])
         {
             await host.StartWorkerAsync(("HIBP_STORAGE", storage));
             Assert.Equal(new HostAnswer(503, """{"status":"unhealthy"}"""), await host.HealthAsync());
@@ -184,7 +184,9 @@ public sealed class AnswerTests
     [Fact]
     public async Task Store_that_denies_access_fails_invocations_without_ending_the_worker()
     {
-        await using var host = await StartAsync(("HIBP_STORAGE", WithOtherKey(await AzuriteFixture.NewAccountAsync())));
+        var storage = await AzuriteFixture.NewAccountAsync();
+        await using var host = await FunctionsHost.StartAsync(
+            new Dictionary<string, string> { ["HIBP_STORAGE"] = ConnectionStrings.WithWrongKey(storage) }, storage: storage);
         Assert.Contains("403", (await host.InvokeTimerAsync()).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains("403", (await host.InvokeBlobAsync("A.zip")).AssertFailed(), StringComparison.Ordinal);
         Assert.Contains(
@@ -194,7 +196,4 @@ public sealed class AnswerTests
 
     private static Task<FunctionsHost> StartAsync(params (string Name, string Value)[] settings) =>
         FunctionsHost.StartAsync(settings.ToDictionary(setting => setting.Name, setting => setting.Value));
-
-    private static string WithOtherKey(string storage) => storage.Replace(
-        ConnectionStrings.Settings(storage)["AccountKey"], Convert.ToBase64String(new byte[64]), StringComparison.Ordinal);
 }
